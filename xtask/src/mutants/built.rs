@@ -1,13 +1,13 @@
-//! The parts of a source that are built for users.
+//! The parts of a source that are built for users of this system.
 //!
-//! `cargo-mutants` knows `#[cfg(test)]` alone. It lists mutants of code that is built for models or
-//! scenarios only, as well; no test can notice those.
+//! `cargo-mutants` knows `#[cfg(test)]` alone. It lists mutants of code that is built for models,
+//! for scenarios or for other systems only, as well; no test can notice those.
 
 use anyhow::{Context, Result};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, ImplItemFn, ItemFn, ItemImpl, ItemMod, Meta, Token};
+use syn::{Attribute, Expr, ExprLit, ImplItemFn, ItemFn, ItemImpl, ItemMod, Lit, Meta, Token};
 
 /// What a build for users has none of.
 const LEFT_OUT: [&str; 4] = ["test", "loom", "shuttle", "miri"];
@@ -73,15 +73,28 @@ fn is_built(attribute: &Attribute) -> bool {
 
 /// Returns whether a condition can have this value in a build for users.
 fn can_be(condition: &Meta, value: bool) -> bool {
-    let Meta::List(list) = condition else {
-        return !value || !LEFT_OUT.iter().any(|name| condition.path().is_ident(name));
-    };
+    let Meta::List(list) = condition else { return known(condition).is_none_or(|known| known == value) };
     let parts = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).unwrap_or_default();
     let mut can = parts.iter().map(|part| can_be(part, value != list.path.is_ident("not")));
     match () {
         // One part decides, or all have to agree.
         () if list.path.is_ident("any") == value => can.any(|can| can),
         () => can.all(|can| can),
+    }
+}
+
+/// Returns the value that a condition without parts has in every build for users of this system, if
+/// it is known.
+fn known(condition: &Meta) -> Option<bool> {
+    let is = |name: &&str| condition.path().is_ident(name);
+    match condition {
+        Meta::NameValue(pair) if is(&"target_os") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(name), .. }) => Some(name.value() == std::env::consts::OS),
+            _ => None,
+        },
+        _ if is(&"unix") => Some(cfg!(unix)),
+        _ if is(&"windows") => Some(cfg!(windows)),
+        _ => LEFT_OUT.iter().any(|name| is(name)).then_some(false),
     }
 }
 
@@ -107,12 +120,16 @@ mod tests {
                 fn of_models() {
                 }
             }
-            #[cfg(target_os = "linux")]
+            #[cfg(unix)]
             #[cfg(not(debug_assertions))]
             fn also_built() {}
+            #[cfg(not(any(unix, target_os = "no-such-system")))]
+            fn elsewhere() {}
+            #[cfg(all(feature = "some", target_os = "no-such-system"))]
+            fn there() {}
         "#;
         let left_out = LeftOut::of(source).unwrap();
         let lines = (1..=source.lines().count()).filter(|line| left_out.has(*line)).collect::<Vec<_>>();
-        assert_eq!(lines, [3, 4, 5, 6, 7, 8, 13, 14, 15]);
+        assert_eq!(lines, [3, 4, 5, 6, 7, 8, 13, 14, 15, 20, 21, 22, 23]);
     }
 }

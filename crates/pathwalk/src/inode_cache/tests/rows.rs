@@ -185,7 +185,9 @@ fn hits<P: FirstProbe>() -> [fn(&InodeCache<P>) -> bool; 3] {
 #[test]
 fn a_lock_free_hit_does_not_wait_for_the_holder_of_the_bucket() {
     let cache = with_one::<LockFree>();
+    let inode = cache.ilookup(K).unwrap();
     let _held = cache.bucket(K);
+    assert_eq!(inode.attributes().size, 5);
     for hit in hits() {
         assert!(hit(&cache));
         assert!(cache.ilookup(OTHER).is_none());
