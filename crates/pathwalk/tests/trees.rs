@@ -22,9 +22,9 @@ fn deep(context: &Context, depth: usize) {
     let mut dir = context.lookup("/deep").unwrap();
     for _ in 0..depth {
         let file = |name: &str| context.mknodat(&dir, name, pathwalk::NewKind::Regular, 0o600).unwrap();
-        file("a");
-        context.mkdirat(&dir, "d", 0o700).unwrap();
         file("z");
+        context.mkdirat(&dir, "d", 0o700).unwrap();
+        file("a");
         let below: Handle = context.lookup_at(&dir, "d", AtFlags::empty()).unwrap();
         dir = below;
     }
@@ -142,11 +142,12 @@ fn directories_that_are_closed_go_on_where_they_were() {
 #[test]
 fn a_walk_tells_what_it_may_not_read_and_goes_on() {
     let context = root_of(Arc::new(MemFs::new()));
-    for dir in ["/t/a/in", "/t/b/in", "/t/c/in"] {
+    context.create_dir("/t").unwrap();
+    context.symlink("a", "/t/link").unwrap();
+    for dir in ["/t/c/in", "/t/b/in", "/t/a/in"] {
         context.create_dir_all(dir).unwrap();
     }
     context.set_permissions("/t/b", 0o711).unwrap();
-    context.symlink("a", "/t/link").unwrap();
     let user = context.clone().with_credentials(Credentials::user(7, 7, &[]));
     let walked = |context: &Context, path: &str| -> Vec<String> {
         let item = |entry: Result<pathwalk::DirEntry, pathwalk::Error>| match entry {
@@ -167,7 +168,7 @@ fn a_walk_tells_what_it_may_not_read_and_goes_on() {
 #[test]
 fn what_changes_beside_a_walk_is_no_error() {
     let context = root_of(Arc::new(MemFs::new()));
-    for dir in ["/t/a/in", "/t/b/in", "/t/c/in", "/out/in"] {
+    for dir in ["/t/c/in", "/t/b/in", "/t/a/in", "/out/in"] {
         context.create_dir_all(dir).unwrap();
     }
     let mut walk = context.walk("/t").unwrap();
@@ -209,8 +210,9 @@ fn threads_that_make_and_remove_the_same_all_succeed() {
 #[test]
 fn what_cannot_be_removed_is_told_with_its_path() {
     let context = root_of(Arc::new(MemFs::new()));
-    context.create_dir_all("/t/a/in").unwrap();
+    context.create_dir_all("/t/a").unwrap();
     context.write("/t/a/file", "").unwrap();
+    context.create_dir("/t/a/in").unwrap();
     context.set_permissions("/t", 0o777).unwrap();
     let user = context.clone().with_credentials(Credentials::user(7, 7, &[]));
     let error = user.remove_dir_all("/t").unwrap_err();

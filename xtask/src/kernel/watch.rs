@@ -36,7 +36,12 @@ impl Stage<'_> {
                 None
             } else {
                 let link = format!("self/fd/{}", there.fd.as_raw_fd());
-                Some(told_by_kernel(fs::readlinkat(&self.kernel.proc, link, Vec::new())?.into_bytes()))
+                match fs::readlinkat(&self.kernel.proc, link, Vec::new()) {
+                    Ok(body) => Some(told_by_kernel(body.into_bytes())),
+                    // Moves can make the path of a directory longer than any call takes.
+                    Err(io::Errno::NAMETOOLONG) => None,
+                    Err(errno) => return Err(errno),
+                }
             };
             watched.slots.insert(number as u8, Open { node, path });
         }

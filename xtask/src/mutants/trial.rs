@@ -37,7 +37,7 @@ const MEMORY: u64 = 8 << 30;
 
 /// The time of the processor that a process may take, in seconds, and what is added for each second
 /// that the program usually takes.
-const SECONDS: (u64, u64) = (5, 10);
+const SECONDS: (u64, u64) = (3, 5);
 
 /// The time that a program may wait while it takes next to none of the processor, in seconds, and
 /// what is added for each second that it usually takes.

@@ -1,14 +1,15 @@
 //! One directory's names, by name and in the order in which they were created.
 //!
-//! Entries lie in one vector in the order of their cookies, and their text in another. So a new
-//! name causes no allocation but that of room for many, and a listing reads memory from front to
-//! back. A hash table maps a name to the number of its entry, which is the count of entries made
-//! before it. A removed name leaves a dead entry. Once more entries are dead than alive, those at
-//! the front are dropped, which keeps the numbers of the others. If most dead entries are
-//! elsewhere, the living entries move together and are renumbered.
+//! Entries lie in one vector in the order of their creation, and their text in another. So a new
+//! name causes no allocation but that of room for many. A listing begins with the newest name, as
+//! that of a tmpfs does: it reads memory from back to front, and comes to an end whatever is
+//! created or renamed meanwhile. A hash table maps a name to the number of its entry, which is the
+//! count of entries made before it. A removed name leaves a dead entry. Once more entries are dead
+//! than alive, those at the front are dropped, which keeps the numbers of the others. If most dead
+//! entries are elsewhere, the living entries move together and are renumbered.
 //!
 //! Invariants: every node in here has a link left, so it can be found in the table as long as the
-//! directory's lock is held. Cookies grow along the vector and are never reused, not even after all
+//! directory's lock is held. Cookies fall along the vector and are never reused, not even after all
 //! names are gone. Memory is recorded when it is allocated and freed, which is seldom, and not with
 //! each name.
 
@@ -16,7 +17,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::ops::ControlFlow;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pathwalk::{Entry, FIRST_COOKIE, FileType, Name};
+use pathwalk::{Entry, FileType, Name};
 
 use super::ledger::{Ledger, allocation};
 use super::table::Key;
@@ -28,6 +29,11 @@ const SLACK: usize = 16;
 /// The number of names that a directory may have. Together with the dead ones there are fewer than
 /// 2³² entries.
 const MAX: usize = 1 << 30;
+
+/// The cookie of a directory's first name; each later name has one less. No directory gets as many
+/// names as would be needed to come near the least cookie. It is far below the greatest offset, so
+/// a call at a listing's position has no offset beyond that.
+const OLDEST: u64 = 1 << 62;
 
 /// A name with its hash. All directories of a file system use the same hash function.
 #[derive(Clone, Copy)]
@@ -76,14 +82,7 @@ pub(crate) struct Place(u32);
 
 impl Names {
     pub(crate) const fn new() -> Names {
-        Names {
-            index: HashTable::new(),
-            entries: Vec::new(),
-            text: Vec::new(),
-            first: 0,
-            first_text: 0,
-            next_cookie: FIRST_COOKIE,
-        }
+        Names { index: HashTable::new(), entries: Vec::new(), text: Vec::new(), first: 0, first_text: 0, next_cookie: OLDEST }
     }
 
     #[inline]
@@ -120,8 +119,8 @@ impl Names {
     /// Passes the entries behind a cookie to `each`, in the order of cookies, until there are no
     /// more or `each` breaks.
     pub(crate) fn list(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) {
-        let begin = self.entries.partition_point(|line| line.cookie <= from);
-        for line in self.entries[begin..].iter().filter(|line| !line.is_dead()) {
+        let end = self.entries.partition_point(|line| line.cookie > from);
+        for line in self.entries[..end].iter().rev().filter(|line| !line.is_dead()) {
             let Line { key, kind, cookie, .. } = *line;
             if each(Entry { name: self.text(line), key: key.into(), ino: key.ino.0, kind, cookie }).is_break() {
                 return;
@@ -138,7 +137,7 @@ impl Names {
         let number = self.first.wrapping_add(self.entries.len() as u32);
         let (start, length) = (self.first_text + self.text.len(), name.name.len() as u8);
         self.entries.push(Line { cookie: self.next_cookie, key, start, hash: name.hash, length, kind });
-        self.next_cookie += 1;
+        self.next_cookie -= 1;
         self.text.extend_from_slice(name.name);
         let (entries, first) = (&self.entries, self.first);
         self.index.insert_unique(spread(name.hash), number, |number| spread(entries[place(*number, first)].hash));

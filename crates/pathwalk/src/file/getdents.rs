@@ -54,9 +54,9 @@ impl File {
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let root = context.open("/", OpenFlags::READ)?;
     /// let names = |batch: Vec<pathwalk::Listed>| batch.into_iter().map(|entry| entry.name).collect::<Vec<_>>();
-    /// assert_eq!(names(root.getdents(3)?), [&b"."[..], b"..", b"a"].map(Box::from));
-    /// context.unlink("/a")?;
-    /// assert_eq!(names(root.getdents(usize::MAX)?), [Box::from(&b"b"[..])]);
+    /// assert_eq!(names(root.getdents(3)?), [&b"."[..], b"..", b"b"].map(Box::from));
+    /// context.unlink("/b")?;
+    /// assert_eq!(names(root.getdents(usize::MAX)?), [Box::from(&b"a"[..])]);
     /// assert!(root.getdents(1)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -126,7 +126,8 @@ impl ReadDir {
 
     /// Reads ahead, unless it is at its end. Names that are made after the end was read are not
     /// listed, so a caller that makes some for each entry of a directory that is read at once comes
-    /// to an end. Where a directory takes several reads, what is made before the last is listed.
+    /// to an end. Where a directory takes several reads, the file system decides: memfs lists, as a
+    /// tmpfs does, nothing that is made after the first.
     fn read_ahead(&mut self) -> Result<(), Error> {
         let Some(file) = &self.file else { return Ok(()) };
         match self.left {

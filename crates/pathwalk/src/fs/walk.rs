@@ -49,9 +49,9 @@ impl Context {
     /// ```
     /// use pathwalk::{Credentials, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
-    /// # fs.mkdir_all("/usr/share/doc", 0o755)?;
+    /// # fs.mkdir_all("/usr/share/man", 0o755)?;
+    /// # fs.mkdir("/usr/share/doc", 0o755)?;
     /// # fs.file("/usr/share/doc/README", 0o644)?;
-    /// # fs.mkdir("/usr/share/man", 0o755)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let mut walk = context.walk("/usr")?;
     /// let mut found = Vec::new();

@@ -70,10 +70,11 @@ fn long(number: usize) -> String {
     format!("{number:0200}")
 }
 
-/// Makes a directory `/d` with so many files of long names.
+/// Makes a directory `/d` with so many files of long names, which are listed in the order of their
+/// numbers: memfs lists what was made last first.
 fn filled(context: &Context, files: usize) {
     context.create_dir("/d").unwrap();
-    (0..files).for_each(|number| context.write(format!("/d/{}", long(number)), "").unwrap());
+    (0..files).rev().for_each(|number| context.write(format!("/d/{}", long(number)), "").unwrap());
 }
 
 fn names(entries: ReadDir) -> Vec<Vec<u8>> {
@@ -108,8 +109,9 @@ fn each_is_removed_as_it_comes() {
 #[test]
 fn an_entry_is_asked_for_where_it_is_and_not_where_it_was() {
     let context = root_of(MemFs::new());
-    context.create_dir_all("/d/sub").unwrap();
+    context.create_dir("/d").unwrap();
     context.symlink("nowhere", "/d/link").unwrap();
+    context.create_dir("/d/sub").unwrap();
     let entries: Vec<DirEntry> = context.read_dir("/d/").unwrap().collect::<Result<_, _>>().unwrap();
     context.renameat(At::Cwd, "/d", At::Cwd, "/moved", RenameFlags::empty()).unwrap();
     context.create_dir("/d").unwrap();
@@ -207,14 +209,17 @@ fn a_listing_of_all_makes_a_directory_complete() {
     assert_eq!(context.stat(format!("/d/{}", long(7))).unwrap().size, 0);
 }
 
-/// Checks that a listing that is read at once comes to its end if a name is made for each entry.
+/// Checks that listings of one read and of several come to their end if a name is made for each
+/// entry.
 #[test]
 fn names_that_are_made_meanwhile_come_to_an_end() {
-    let context = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
-    (0..5).for_each(|number| context.write(format!("/{number}"), "").unwrap());
-    let listed = context.read_dir("/").unwrap().take(100).inspect(|entry| {
-        let path = entry.as_ref().unwrap().path();
-        context.rename(&path, path.with_extension("again")).unwrap();
-    });
-    assert_eq!(listed.count(), 5);
+    for files in [5, 1_000] {
+        let context = root_of(MemFs::new());
+        filled(&context, files);
+        let listed = context.read_dir("/d").unwrap().take(3 * files).inspect(|entry| {
+            let path = entry.as_ref().unwrap().path();
+            context.rename(&path, path.with_extension("again")).unwrap();
+        });
+        assert_eq!(listed.count(), files);
+    }
 }

@@ -62,8 +62,8 @@ fn check(names: &Names, model: &BTreeMap<u64, Vec<u8>>, ledger: &Ledger, hasher:
     assert!(
         listed
             .iter()
-            .map(|(cookie, ino, name)| (cookie - FIRST_COOKIE, *ino, name))
-            .eq(model.iter().map(|(i, name)| (*i, *i, name)))
+            .map(|(cookie, ino, name)| (OLDEST - cookie, *ino, name))
+            .eq(model.iter().rev().map(|(i, name)| (*i, *i, name)))
     );
     assert_eq!((names.len(), ledger.total()), (model.len(), names.bytes()));
     assert!(names.entries.len() <= 2 * names.len() + SLACK);
