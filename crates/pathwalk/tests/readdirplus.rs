@@ -238,7 +238,8 @@ fn a_position_stays_valid_while_names_come_and_go() {
     let rest = pieces(&world.who, &dir, 3, WITHOUT);
     let mut all = [names(&first), names(&rest)].concat();
     all.sort();
-    let mut wanted: Vec<_> = (0..20).map(|i| i.to_string()).filter(|name| name != "1").chain([".", ".."].map(String::from)).collect();
+    let mut wanted: Vec<_> =
+        (0..20).map(|i| i.to_string()).filter(|name| name != "1").chain([".", ".."].map(String::from)).collect();
     wanted.sort();
     assert_eq!(all, wanted);
     // Another open file goes on at the same position.
