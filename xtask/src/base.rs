@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context, Result, ensure};
-use pathwalk::{Errno, FileSystem, OpenFlags, SpecialFiles, StatxMask};
+use pathwalk::{Errno, FileSystem, HandleFlags, OpenFlags, SpecialFiles, StatxMask};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -49,6 +49,9 @@ impl Kind {
         if self != Kind::Memfs {
             program.steps.retain(|step| !step.op.changes_mounts());
             program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
+        }
+        if self != Kind::HostExt4 {
+            program.steps.iter_mut().for_each(|step| without_what_tmpfs_lacks(&mut step.op));
         }
         if self == Kind::HostExt4 {
             program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
@@ -93,6 +96,15 @@ impl Kind {
             }
         });
         transcript
+    }
+}
+
+/// Takes from an operation what a tmpfs refuses and other file systems carry out.
+fn without_what_tmpfs_lacks(op: &mut Op) {
+    if let Op::NameToHandle { flags, .. } = op
+        && !flags.intersects(HandleFlags::FID | HandleFlags::EMPTY_PATH)
+    {
+        *flags -= HandleFlags::CONNECTABLE;
     }
 }
 

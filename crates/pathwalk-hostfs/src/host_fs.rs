@@ -14,9 +14,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, NewNode, Node,
-    NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrFlags,
-    XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags, Leases,
+    MountFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs,
+    SuperblockFlags, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -430,6 +430,19 @@ impl FileSystem for HostFs {
         self.tree.writable()?;
         Open::new(&self.tree, node, OpenFor::READ).set_inode_flags(to)?;
         self.attributes(node)
+    }
+
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+        self.tree.with_room(|| self.handle_of(node, what_for))
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        self.tree.with_room(|| self.node_of(handle))
+    }
+
+    /// Returns the name under which the node was found last, and searches no other.
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.tree.with_room(|| self.name_of(node))
     }
 
     /// Puts the whole file system of the root on stable storage, if changes are carried out.

@@ -154,6 +154,7 @@ mod credentials;
 mod descriptors;
 mod error;
 mod guard;
+mod handles;
 mod host_fs;
 mod ids;
 mod key;
