@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context, Result, ensure};
-use pathwalk::{Errno, FileSystem, HandleFlags, OpenFlags, SpecialFiles, StatxMask};
+use pathwalk::{Errno, FileSystem, HandleFlags, Leases, OpenFlags, SpecialFiles, StatxMask};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -232,7 +232,7 @@ impl Host {
             kernel::set_limits(&self.path, settings.limits()).context("set the limits of the host")?;
         }
         self.clock.begin().context("read the clock")?;
-        let fs = HostFs::open_writable(&self.path)?.with_special_files(SpecialFiles::OfEngine);
+        let fs = HostFs::open_writable(&self.path)?.with_special_files(SpecialFiles::OfEngine).with_leases(Leases::OfEngine);
         Ok(Tree::Host(Arc::new(fs)))
     }
 }
