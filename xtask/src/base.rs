@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context, Result, ensure};
-use pathwalk::{Errno, FileSystem, HandleFlags, Leases, OpenFlags, SpecialFiles, StatxMask};
+use pathwalk::{
+    Capabilities, Errno, FallocateFlags, FileSystem, HandleFlags, Leases, OpenFlags, RwFlags, SpecialFiles, StatxMask,
+};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -61,6 +63,10 @@ impl Kind {
                     Op::Seek { by, .. } => *by = (*by).clamp(-LONG, LONG),
                     // The data has to be aligned there.
                     Op::Open { flags, .. } | Op::OpenUnder { flags, .. } => *flags -= OpenFlags::DIRECT,
+                    // It is carried out there, and the engine refuses it.
+                    Op::ReadWith { flags, .. } | Op::WriteWith { flags, .. } => *flags -= RwFlags::DONTCACHE,
+                    // A refused one takes suid and sgid bits there, unless the caller may keep them.
+                    Op::Fallocate { mode, .. } if step.actor.has(Capabilities::FSETID) => *mode = possible(*mode),
                     _ => {}
                 }
             }
@@ -70,7 +76,8 @@ impl Kind {
 
     /// Returns the transcript of a side without what ext4 decides by itself: the blocks in which it
     /// stores where others are, and numbers of nodes. A number is reused, so the step in which a
-    /// node was made goes with it. A listing does not have that. The position in a directory is a
+    /// node was made goes with it. A listing does not have that. The order in which the names of
+    /// extended attributes are listed is its own, too. The position in a directory is a
     /// hash, from which the kernel reads and seeks in other ways.
     pub(crate) fn comparable(self, program: &Program, mut transcript: Transcript) -> Transcript {
         if self != Kind::HostExt4 {
@@ -78,6 +85,11 @@ impl Kind {
         }
         for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
             match (&step.op, &mut outcome.answer) {
+                (Op::ListXattr { .. }, Answer::Bytes(names)) => {
+                    let mut sorted: Vec<&[u8]> = names.split_inclusive(|byte| *byte == 0).collect();
+                    sorted.sort_unstable();
+                    *names = sorted.concat();
+                }
                 (_, Answer::Listing(listing)) => listing.values_mut().for_each(|(_, ino)| *ino = 0),
                 (_, Answer::Some(mask, node)) if !mask.contains(StatxMask::BTIME) => node.ino = u64::MAX,
                 (Op::Read { .. } | Op::SeekData { .. } | Op::SeekHole { .. }, answer) => {
@@ -97,6 +109,17 @@ impl Kind {
         });
         transcript
     }
+}
+
+/// Returns the mode that takes out, puts in or zeroes a range in the place of one that every file
+/// system refuses.
+fn possible(mode: FallocateFlags) -> FallocateFlags {
+    let moves = [FallocateFlags::COLLAPSE_RANGE, FallocateFlags::INSERT_RANGE];
+    if mode.contains(FallocateFlags::ZERO_RANGE) {
+        return FallocateFlags::ZERO_RANGE | mode & FallocateFlags::KEEP_SIZE;
+    }
+    let moves = moves.into_iter().find(|range| mode.contains(*range) && !mode.contains(FallocateFlags::KEEP_SIZE));
+    moves.unwrap_or(mode)
 }
 
 /// Takes from an operation what a tmpfs refuses and other file systems carry out.
