@@ -80,7 +80,7 @@
 //!
 //! The system calls for a name that is not cached are: absent 1, a file or device 3, a link or a
 //! directory 4. The first node of a mount takes 1 more. The first check of a file takes 4 more (its
-//! ACL). Reloading attributes takes 3, for a directory 4. Memory: 60 to 64 bytes for each node that
+//! ACL). Reloading attributes takes 3, for a directory 4. Memory: 58 to 60 bytes for each node that
 //! the `Vfs` holds, and the name in addition where it is longer than 22 bytes.
 //! [`memory`](pathwalk::FileSystem::memory) reports it.
 //!
