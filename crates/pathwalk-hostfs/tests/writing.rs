@@ -14,7 +14,7 @@ use pathwalk::{SetTime, SpecialFiles, Timestamp, Vfs, XattrFlags};
 use pathwalk_hostfs::{HostFs, credentials};
 use pathwalk_tests::skipped;
 
-use common::{Who, as_user, assert_same, on_tmpfs};
+use common::{Who, as_user, assert_same, on_ext4, on_tmpfs};
 
 /// Creates a directory with a `Vfs` that changes it, and returns the context of this process.
 fn writable() -> (tempfile::TempDir, Context) {
@@ -472,5 +472,22 @@ fn a_size_that_stays_leaves_the_times_and_takes_the_bits() {
         assert_eq!(after.mode() & 0o7777, 0o777);
         assert_eq!((after.ctime(), after.ctime_nsec()), (before.ctime(), before.ctime_nsec()));
         same(&context, dir, "/file");
+    });
+}
+
+/// Checks a write of nothing to a file that became immutable while it was open: ext4 refuses it, as
+/// any other write.
+#[test]
+fn a_write_of_nothing_is_the_host_s() {
+    on_ext4("a_write_of_nothing_is_the_host_s", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap());
+        let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+        assert_eq!((file.write(b""), file.write_at(b"", 7)), (Ok(0), Ok(0)));
+        context.set_inode_flags("/file", pathwalk::InodeFlags::IMMUTABLE).unwrap();
+        let refused = Err(Errno::EPERM);
+        assert_eq!((file.write(b""), file.write_at(b"", 7), file.write(b"x")), (refused, refused, refused));
+        context.set_inode_flags("/file", pathwalk::InodeFlags::empty()).unwrap();
+        assert_eq!(file.write(b""), Ok(0));
+        assert_eq!(fs::metadata(dir.join("file")).unwrap().len(), 0);
     });
 }

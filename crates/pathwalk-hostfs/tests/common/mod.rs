@@ -122,6 +122,25 @@ pub(crate) fn on_tmpfs(test: &str, options: &str, body: impl FnOnce(&Path) + Sen
     }
 }
 
+/// Runs `body` on ext4 in an image, in a namespace of its own.
+pub(crate) fn on_ext4(test: &str, body: impl FnOnce(&Path) + Send) {
+    let dir = tempfile::tempdir().unwrap();
+    let (image, at) = (dir.path().join("image"), dir.path().join("at"));
+    std::fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+    std::fs::create_dir(&at).unwrap();
+    let ran = apart(UnshareFlags::NEWNS | UnshareFlags::FS, || {
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .map_err(|errno| format!("mounts cannot be made private ({errno})"))?;
+        attempt("mkfs.ext4", &["-q"], &image)?;
+        attempt("mount", &["-o", "loop", image.to_str().unwrap()], &at)?;
+        body(&at);
+        unmount(&at, UnmountFlags::DETACH).map_err(|errno| errno.to_string())
+    });
+    if let Err(why) = ran {
+        pathwalk_tests::skipped(test, &why);
+    }
+}
+
 /// Returns mere existence, and every combination of read, write and execute.
 pub(crate) fn wants() -> impl Iterator<Item = Access> {
     (0..8).filter_map(Access::from_bits)
