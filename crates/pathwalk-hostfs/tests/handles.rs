@@ -163,6 +163,7 @@ fn nothing_outside_of_the_root_is_reached() -> Test {
     assert_eq!((text(&fresh(&root), &inside), path(&fresh(&root), &of_dir)), (Err(Errno::ESTALE), Err(Errno::ESTALE)));
     warm.vfs().invalidate_subtree(warm.root())?;
     assert_eq!((text(&warm, &inside), path(&warm, &of_dir)), (Err(Errno::ESTALE), Err(Errno::ESTALE)));
+    assert_eq!(warm.lookup_by_handle(warm.root(), &inside).map(drop), Err(Errno::ESTALE), "nor are its attributes");
     fs::rename(outside.join("d"), root.join("d"))?;
     assert_eq!((text(&warm, &inside)?, path(&warm, &of_dir)?), ("inside".into(), "/d".into()));
 
@@ -245,8 +246,11 @@ fn handles_survive_a_mount_of_the_file_system() {
 fn other_mounts_have_identities_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("m/covered")).unwrap();
+    fs::write(dir.path().join("m/file"), "covered").unwrap();
     with_mounts("other_mounts_have_identities_alone", || {
-        let covered = handle(&fresh(dir.path()), "/m/covered", PLAIN).map_err(|errno| format!("{errno:?}"))?;
+        let before = fresh(dir.path());
+        let covered = handle(&before, "/m/covered", PLAIN).map_err(|errno| format!("{errno:?}"))?;
+        let covered_file = handle(&before, "/m/file", PLAIN).unwrap();
         mount("pathwalk", dir.path().join("m"), "tmpfs", MountFlags::empty(), c"size=64k")
             .map_err(|errno| format!("no tmpfs can be mounted ({errno})"))?;
         fs::write(dir.path().join("m/file"), "").unwrap();
@@ -257,7 +261,12 @@ fn other_mounts_have_identities_alone() {
         assert!(identities[0] != identities[1] && identities[1] != identities[2]);
         assert_eq!(path(&context, &identities[2]), Err(Errno::ESTALE));
         // What a mount covers is not beneath the root.
-        assert_eq!(path(&context, &covered), Err(Errno::ESTALE));
+        for context in [&context, &before] {
+            assert_eq!(path(context, &covered), Err(Errno::ESTALE));
+            let found = context.lookup_by_handle(context.root(), &covered_file);
+            assert_eq!(found.map(drop), Err(Errno::ESTALE), "another file has its path");
+        }
+        drop((context, before));
         unmount(dir.path().join("m"), UnmountFlags::empty()).unwrap();
         assert_eq!(path(&fresh(dir.path()), &covered), Ok("/m/covered".into()));
         Ok(())
