@@ -491,3 +491,16 @@ fn a_write_of_nothing_is_the_host_s() {
         assert_eq!(fs::metadata(dir.join("file")).unwrap().len(), 0);
     });
 }
+
+/// Checks a copy of nothing to a position behind the greatest size of a file of ext4.
+#[test]
+fn a_copy_of_nothing_has_the_host_s_limit() {
+    on_ext4("a_copy_of_nothing_has_the_host_s_limit", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap());
+        let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
+        let [from, to] = ["/from", "/to"].map(|path| context.open(path, flags).unwrap());
+        assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 40), 5), Ok(0));
+        assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 62), 5), Err(Errno::EFBIG));
+        assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 62), 0), Err(Errno::EFBIG));
+    });
+}
