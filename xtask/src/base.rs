@@ -4,9 +4,12 @@
 //! mount namespace of its own, in which `/proc` is there, too. A thread that carries a program out
 //! enters that namespace. All goes with the process.
 //!
+//! On ext4, programs also have what a tmpfs refuses: ranges that are taken out, put in and zeroed,
+//! and connectable handles.
+//!
 //! What it does not do: with a directory of the host, programs do without mounts, times of accesses
-//! and, on ext4, limits of space; and the options by which the file system in memory asks to be
-//! asked have no effect.
+//! and, on ext4, limits of space and `O_DIRECT`; and the options by which the file system in memory
+//! asks to be asked have no effect.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -65,7 +68,7 @@ impl Kind {
                     Op::Open { flags, .. } | Op::OpenUnder { flags, .. } => *flags -= OpenFlags::DIRECT,
                     // It is carried out there, and the engine refuses it.
                     Op::ReadWith { flags, .. } | Op::WriteWith { flags, .. } => *flags -= RwFlags::DONTCACHE,
-                    // A refused one takes suid and sgid bits there, unless the caller may keep them.
+                    // A refused one takes suid and sgid bits there, but of a privileged caller.
                     Op::Fallocate { mode, .. } if step.actor.has(Capabilities::FSETID) => *mode = possible(*mode),
                     _ => {}
                 }

@@ -207,7 +207,7 @@ fn handles_survive_a_mount_of_the_file_system() {
         let expected = names.map(|name| Ok(name.to_owned()));
         assert_eq!(found(&whole, &connectable), expected);
         drop(whole);
-        // A file that the host does not connect has no path, where all of the file system is inside.
+        // A file that the host does not connect has no path. Here, the whole file system is inside.
         let whole = again(None);
         assert_eq!(path(&whole, &plain[1]), Err(Errno::ENOENT));
         assert_eq!((text(&whole, &plain[1]), text(&whole, &plain[2])), (Ok("data".into()), Ok("secret".into())));

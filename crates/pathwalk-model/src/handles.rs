@@ -11,8 +11,8 @@ use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
 
 impl Model {
-    /// Returns the handle of the node that a path leads to, as `name_to_handle_at` does. It leads to
-    /// the node whatever it was asked for.
+    /// Returns the handle of the node that a path leads to, as `name_to_handle_at` does. It leads
+    /// to the node whatever it was asked for.
     pub fn name_to_handle(&self, process: &mut Process, at: i32, path: &[u8], flags: HandleFlags) -> Result<Id> {
         let call = self.call(process);
         let exclusive = HandleFlags::FID | HandleFlags::EMPTY_PATH;

@@ -118,8 +118,8 @@ pub struct FoundName {
     pub name: Box<[u8]>,
 }
 
-/// The purpose of a handle that [`FileSystem::encode_handle`](crate::FileSystem::encode_handle)
-/// makes, which has an example.
+/// The purpose of a handle that [`encode_handle`](crate::FileSystem::encode_handle)
+/// makes. [`FileSystem::find_name`](crate::FileSystem::find_name) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HandleFor {
     /// The node, to be found again.
