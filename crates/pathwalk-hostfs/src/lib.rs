@@ -27,9 +27,9 @@
 //!   the one that was not used for longest is closed, and opened again when it is needed.
 //! - **File handles are the host's**, and lead to nodes beneath the root alone, wherever these are
 //!   by then: any other is `ESTALE`. To open one, this process needs `CAP_DAC_READ_SEARCH`, and
-//!   `/proc`. On ext4, a file that is not in the host's cache has a path only by a handle that was asked for
-//!   with [`CONNECTABLE`](pathwalk::HandleFlags::CONNECTABLE) (Linux 6.13). By any other handle it
-//!   is `ESTALE`, unless the root is that of a whole file system: then it is opened without a path,
+//!   `/proc`. On ext4, a file that is not in the host's cache has a path only by a handle that was
+//!   asked for with [`CONNECTABLE`](pathwalk::HandleFlags::CONNECTABLE) (Linux 6.13). By any other
+//!   handle it is `ESTALE`, unless the root is that of a whole file system: then it is opened without a path,
 //!   and keeps a descriptor as long as it is held. Nodes on other mounts than the root's have
 //!   identities alone ([`FID`](pathwalk::HandleFlags::FID)).
 //! - **ACLs** are read when a directory is loaded, and when any other node is first checked. Where
