@@ -4,9 +4,12 @@
 //! mount namespace of its own, in which `/proc` is there, too. A thread that carries a program out
 //! enters that namespace. All goes with the process.
 //!
+//! On ext4, programs also have what a tmpfs refuses: ranges that are taken out, put in and zeroed,
+//! and connectable handles.
+//!
 //! What it does not do: with a directory of the host, programs do without mounts, times of accesses
-//! and, on ext4, limits of space; and the options by which the file system in memory asks to be
-//! asked have no effect.
+//! and, on ext4, limits of space and `O_DIRECT`; and the options by which the file system in memory
+//! asks to be asked have no effect.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -16,7 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context, Result, ensure};
-use pathwalk::{Errno, FileSystem, OpenFlags, SpecialFiles, StatxMask};
+use pathwalk::{
+    Capabilities, Errno, FallocateFlags, FileSystem, HandleFlags, Leases, OpenFlags, RwFlags, SpecialFiles, StatxMask,
+};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -29,6 +34,7 @@ use crate::op::Op;
 use crate::outcome::{Answer, Transcript};
 use crate::program::{Program, Settings};
 use crate::times::Time;
+use crate::words::Offset;
 
 /// The kind of the file system.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +56,9 @@ impl Kind {
             program.steps.retain(|step| !step.op.changes_mounts());
             program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
         }
+        if self != Kind::HostExt4 {
+            program.steps.iter_mut().for_each(|step| without_what_tmpfs_lacks(&mut step.op));
+        }
         if self == Kind::HostExt4 {
             program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
             for step in &mut program.steps {
@@ -58,6 +67,10 @@ impl Kind {
                     Op::Seek { by, .. } => *by = (*by).clamp(-LONG, LONG),
                     // The data has to be aligned there.
                     Op::Open { flags, .. } | Op::OpenUnder { flags, .. } => *flags -= OpenFlags::DIRECT,
+                    // It is carried out there, and the engine refuses it.
+                    Op::ReadWith { flags, .. } | Op::WriteWith { flags, .. } => *flags -= RwFlags::DONTCACHE,
+                    // A refused one takes suid and sgid bits there, but of a privileged caller.
+                    Op::Fallocate { mode, .. } if step.actor.has(Capabilities::FSETID) => *mode = possible(*mode),
                     _ => {}
                 }
             }
@@ -67,7 +80,8 @@ impl Kind {
 
     /// Returns the transcript of a side without what ext4 decides by itself: the blocks in which it
     /// stores where others are, and numbers of nodes. A number is reused, so the step in which a
-    /// node was made goes with it. A listing does not have that. The position in a directory is a
+    /// node was made goes with it. A listing does not have that. The order in which the names of
+    /// extended attributes are listed is its own, too. The position in a directory is a
     /// hash, from which the kernel reads and seeks in other ways.
     pub(crate) fn comparable(self, program: &Program, mut transcript: Transcript) -> Transcript {
         if self != Kind::HostExt4 {
@@ -75,8 +89,20 @@ impl Kind {
         }
         for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
             match (&step.op, &mut outcome.answer) {
+                (Op::ListXattr { .. }, Answer::Bytes(names)) => {
+                    let mut sorted: Vec<&[u8]> = names.split_inclusive(|byte| *byte == 0).collect();
+                    sorted.sort_unstable();
+                    *names = sorted.concat();
+                }
                 (_, Answer::Listing(listing)) => listing.values_mut().for_each(|(_, ino)| *ino = 0),
                 (_, Answer::Some(mask, node)) if !mask.contains(StatxMask::BTIME) => node.ino = u64::MAX,
+                (Op::ReadWith { offset: Offset(None), .. }, answer) => {
+                    // Which error comes first depends on the position.
+                    let may_be_of_directory = [Errno::EISDIR, Errno::EINVAL, Errno::EOPNOTSUPP].map(Answer::Failed);
+                    if may_be_of_directory.contains(answer) {
+                        *answer = Answer::Again;
+                    }
+                }
                 (Op::Read { .. } | Op::SeekData { .. } | Op::SeekHole { .. }, answer) => {
                     let is_of_directory = matches!(answer, Answer::Failed(Errno::EISDIR | Errno::EINVAL));
                     if is_of_directory {
@@ -93,6 +119,26 @@ impl Kind {
             }
         });
         transcript
+    }
+}
+
+/// Returns the mode that takes out, puts in or zeroes a range in the place of one that every file
+/// system refuses.
+fn possible(mode: FallocateFlags) -> FallocateFlags {
+    let moves = [FallocateFlags::COLLAPSE_RANGE, FallocateFlags::INSERT_RANGE];
+    if mode.contains(FallocateFlags::ZERO_RANGE) {
+        return FallocateFlags::ZERO_RANGE | mode & FallocateFlags::KEEP_SIZE;
+    }
+    let moves = moves.into_iter().find(|range| mode.contains(*range) && !mode.contains(FallocateFlags::KEEP_SIZE));
+    moves.unwrap_or(mode)
+}
+
+/// Takes from an operation what a tmpfs refuses and other file systems carry out.
+fn without_what_tmpfs_lacks(op: &mut Op) {
+    if let Op::NameToHandle { flags, .. } = op
+        && !flags.intersects(HandleFlags::FID | HandleFlags::EMPTY_PATH)
+    {
+        *flags -= HandleFlags::CONNECTABLE;
     }
 }
 
@@ -220,7 +266,7 @@ impl Host {
             kernel::set_limits(&self.path, settings.limits()).context("set the limits of the host")?;
         }
         self.clock.begin().context("read the clock")?;
-        let fs = HostFs::open_writable(&self.path)?.with_special_files(SpecialFiles::OfEngine);
+        let fs = HostFs::open_writable(&self.path)?.with_special_files(SpecialFiles::OfEngine).with_leases(Leases::OfEngine);
         Ok(Tree::Host(Arc::new(fs)))
     }
 }

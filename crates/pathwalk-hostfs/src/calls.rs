@@ -2,13 +2,13 @@
 //!
 //! - `getxattrat(2)` and `listxattrat(2)`, Linux 6.13: read an extended attribute, or the names of
 //!   all, of a name below a descriptor, including `O_PATH` descriptors.
-//! - `name_to_handle_at(2)`.
+//! - `name_to_handle_at(2)`, `open_by_handle_at(2)`.
 //! - `truncate(2)`, `ioctl_ficlonerange(2)`.
 //! - `fchmodat2(2)`, Linux 6.6: sets the mode of a node by an `O_PATH` descriptor.
 //! - `setfsuid(2)` and `setfsgid(2)`, of the calling thread alone.
 
 use std::ffi::CStr;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::io;
 
@@ -78,6 +78,11 @@ pub(crate) fn listxattrat(dir: BorrowedFd<'_>, path: &CStr, list: &mut [u8]) -> 
 pub(crate) enum HandleUse {
     /// The identity of the node alone: more file systems give such a handle, since Linux 6.5.
     Identity,
+    /// A handle that can be opened.
+    Opening,
+    /// A handle that can be opened and has the node's directory in it, since Linux 6.13. Only of a
+    /// name.
+    Connecting,
 }
 
 /// The greatest number of bytes of a handle. Source: `MAX_HANDLE_SZ`.
@@ -86,15 +91,29 @@ const MAX_HANDLE: usize = 128;
 /// The flag for a handle that is never opened. Source: `linux/fcntl.h`.
 const AT_HANDLE_FID: libc::c_int = 0x200;
 
+/// The flag for a handle with the node's directory in it. Source: `linux/fcntl.h`.
+const AT_HANDLE_CONNECTABLE: libc::c_int = 0x2;
+
+/// The flag in the kind of a handle with the node's directory in it. Source: `linux/exportfs.h`.
+const FILEID_IS_CONNECTABLE: i32 = 0x1_0000;
+
+/// The bits of a kind that are a file system's own. Source: `linux/exportfs.h`.
+const KINDS: i32 = 0xffff;
+
 /// A file handle of the host. Source: `struct file_handle` in `open_by_handle_at(2)`.
 #[repr(C)]
 pub(crate) struct HostHandle {
     size: u32,
-    pub(crate) kind: i32,
+    kind: i32,
     bytes: [u8; MAX_HANDLE],
 }
 
 impl HostHandle {
+    /// Returns the kind, without flags.
+    pub(crate) fn kind(&self) -> i32 {
+        self.kind & KINDS
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.size as usize]
     }
@@ -103,14 +122,34 @@ impl HostHandle {
 /// Returns the handle of the node that `name` below `fd` leads to, or of `fd` itself if the name is
 /// empty. Does not follow a link at the end.
 pub(crate) fn name_to_handle(fd: BorrowedFd<'_>, name: &CStr, what_for: HandleUse) -> io::Result<HostHandle> {
-    let flags = match what_for {
-        HandleUse::Identity => AT_HANDLE_FID,
-    };
-    match handle_of(fd, name, flags) {
+    match what_for {
+        HandleUse::Opening => handle_of(fd, name, 0),
         // Linux before 6.5 does not have the flag.
-        Err(io::Errno::INVAL) => handle_of(fd, name, 0),
-        handle => handle,
+        HandleUse::Identity => match handle_of(fd, name, AT_HANDLE_FID) {
+            Err(io::Errno::INVAL) => handle_of(fd, name, 0),
+            handle => handle,
+        },
+        HandleUse::Connecting => match handle_of(fd, name, AT_HANDLE_CONNECTABLE) {
+            Err(io::Errno::INVAL) => Err(io::Errno::OPNOTSUPP),
+            handle => handle,
+        },
     }
+}
+
+/// Opens the node of a handle as a place only. `mount` is open on the handle's file system. If the
+/// handle has the node's directory in it, the node gets its path, and is below `mount`.
+#[allow(unsafe_code)]
+pub(crate) fn open_by_handle(mount: BorrowedFd<'_>, (kind, bytes): (i32, &[u8]), connects: bool) -> io::Result<OwnedFd> {
+    let kind = if connects { kind | FILEID_IS_CONNECTABLE } else { kind };
+    let mut handle = HostHandle { size: bytes.len() as u32, kind, bytes: [0; MAX_HANDLE] };
+    handle.bytes.get_mut(..bytes.len()).ok_or(io::Errno::INVAL)?.copy_from_slice(bytes);
+    let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: `handle` lives through the call and has the `size` bytes that it says; the kernel
+    // keeps no pointer to it.
+    let opened = unsafe { libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), &raw mut handle, flags) };
+    let opened = answered(opened)? as RawFd;
+    // SAFETY: the descriptor was just opened, and nothing else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(opened) })
 }
 
 #[allow(unsafe_code)]

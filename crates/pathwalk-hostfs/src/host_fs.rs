@@ -14,9 +14,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, NewNode, Node,
-    NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrFlags,
-    XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags, Leases,
+    MountFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs,
+    SuperblockFlags, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -59,6 +59,7 @@ pub struct HostFs {
     pub(crate) source: Source,
     descriptors: Descriptors,
     special_files: SpecialFiles,
+    leases: Leases,
 }
 
 /// A node as it was just loaded.
@@ -118,7 +119,8 @@ impl HostFs {
         let (moves, changes) = (RwLock::default(), RwLock::default());
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
         let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes });
-        Ok(HostFs { tree, key, source, descriptors: Descriptors::default(), special_files: SpecialFiles::Refused })
+        let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
+        Ok(HostFs { tree, key, source, descriptors, special_files, leases })
     }
 
     /// Sets when open files get their descriptors of the host. The default is
@@ -161,6 +163,22 @@ impl HostFs {
     pub fn with_special_files(self, special_files: SpecialFiles) -> HostFs {
         let special_files = if special_files == SpecialFiles::OfEngine { SpecialFiles::OfEngine } else { SpecialFiles::Refused };
         HostFs { special_files, ..self }
+    }
+
+    /// Sets whether files can be leased. The default is [`Leases::Refused`].
+    /// [`Leases::OfEngine`] is for a tree whose files are opened through one `Vfs` alone, or where
+    /// each other open is reported to it.
+    ///
+    /// ```
+    /// use pathwalk::{FileSystem, Leases};
+    /// use pathwalk_hostfs::HostFs;
+    /// let fs = HostFs::open("/".as_ref())?.with_leases(Leases::OfEngine);
+    /// assert_eq!(fs.leases(), Leases::OfEngine);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_leases(self, leases: Leases) -> HostFs {
+        HostFs { leases, ..self }
     }
 
     /// Returns the mount flags that only the engine can apply, for `VfsBuilder::mount_flags`. This
@@ -355,9 +373,10 @@ impl FileSystem for HostFs {
         self.special_files
     }
 
-    /// Refuses them: the opens of other processes break none.
+    /// Refuses them unless [`HostFs::with_leases`] was called: the opens of other processes break
+    /// none.
     fn leases(&self) -> Leases {
-        Leases::Refused
+        self.leases
     }
 
     fn statfs(&self) -> Result<StatFs, Errno> {
@@ -430,6 +449,19 @@ impl FileSystem for HostFs {
         self.tree.writable()?;
         Open::new(&self.tree, node, OpenFor::READ).set_inode_flags(to)?;
         self.attributes(node)
+    }
+
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+        self.tree.with_room(|| self.handle_of(node, what_for))
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        self.tree.with_room(|| self.node_of(handle))
+    }
+
+    /// Returns the name under which the node was found last, and searches no other.
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.tree.with_room(|| self.name_of(node))
     }
 
     /// Puts the whole file system of the root on stable storage, if changes are carried out.

@@ -147,7 +147,7 @@ fn by_birth(stat: &Statx) -> u32 {
 
 fn by_handle(fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<u32, Errno> {
     match calls::name_to_handle(fd, name, HandleUse::Identity) {
-        Ok(handle) => Ok(folded((handle.kind, handle.bytes()))),
+        Ok(handle) => Ok(folded((handle.kind(), handle.bytes()))),
         // Seccomp filters may refuse the call with EPERM. A handle may be longer than any that
         // Linux has.
         Err(io::Errno::OPNOTSUPP | io::Errno::NOSYS | io::Errno::PERM | io::Errno::OVERFLOW) => Ok(by_birth(stat)),

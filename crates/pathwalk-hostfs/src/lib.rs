@@ -25,6 +25,13 @@
 //! - **The number of descriptors is bounded**: by default 1,024 for all open files
 //!   ([`HostFs::with_most_descriptors`]). All open files of a node share one. Beyond that number,
 //!   the one that was not used for longest is closed, and opened again when it is needed.
+//! - **File handles are the host's**, and lead to nodes beneath the root alone, wherever these are
+//!   by then: any other is `ESTALE`. To open one, this process needs `CAP_DAC_READ_SEARCH`, and
+//!   `/proc`. On ext4, a file that is not in the host's cache has a path only by a handle that was
+//!   asked for with [`CONNECTABLE`](pathwalk::HandleFlags::CONNECTABLE) (Linux 6.13). By any other
+//!   handle it is `ESTALE`, unless the root is that of a whole file system: then it is opened without a path,
+//!   and keeps a descriptor as long as it is held. Nodes on other mounts than the root's have
+//!   identities alone ([`FID`](pathwalk::HandleFlags::FID)).
 //! - **ACLs** are read when a directory is loaded, and when any other node is first checked. Where
 //!   there is an ACL, checks use its entries.
 //! - **The flags of its own mount apply to each node**, whether that is the root's mount or one
@@ -80,7 +87,7 @@
 //!
 //! The system calls for a name that is not cached are: absent 1, a file or device 3, a link or a
 //! directory 4. The first node of a mount takes 1 more. The first check of a file takes 4 more (its
-//! ACL). Reloading attributes takes 3, for a directory 4. Memory: 60 to 64 bytes for each node that
+//! ACL). Reloading attributes takes 3, for a directory 4. Memory: 58 to 60 bytes for each node that
 //! the `Vfs` holds, and the name in addition where it is longer than 22 bytes.
 //! [`memory`](pathwalk::FileSystem::memory) reports it.
 //!
@@ -154,6 +161,7 @@ mod credentials;
 mod descriptors;
 mod error;
 mod guard;
+mod handles;
 mod host_fs;
 mod ids;
 mod key;

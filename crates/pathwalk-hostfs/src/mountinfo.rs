@@ -15,6 +15,8 @@ pub struct Line {
     pub parent: u64,
     /// The device of the file system, as `stat(2)` reports it for most of them.
     pub device: Device,
+    /// The directory of the file system that is the mount's root, as a path in it.
+    pub root: Vec<u8>,
     /// The mount point, as this process sees it.
     pub point: Vec<u8>,
     /// The type of the mounted file system, such as `ext4`.
@@ -73,6 +75,7 @@ fn parse_line(line: &[u8]) -> Option<Line> {
         id,
         parent,
         device,
+        root: unescaped(fields.get(3)?),
         point: unescaped(fields.get(4)?),
         kind: unescaped(kind),
         source: unescaped(source),

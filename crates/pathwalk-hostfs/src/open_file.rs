@@ -167,8 +167,14 @@ impl OpenFile for Open {
     }
 
     /// Asks the host whether there is a position behind the first byte: there is none behind the
-    /// greatest size of a file.
-    fn check_write(&self, _length: usize, at: WriteAt) -> Result<(), Errno> {
+    /// greatest size of a file. A write of nothing is carried out: ext4 refuses it for a file that
+    /// became immutable.
+    fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
+        if length == 0 {
+            self.writable()?;
+            let fd = self.fd(Wait::ForHost)?;
+            return retry_on_intr(|| io::pwrite(&fd, &[], 0)).map(drop).map_err(host);
+        }
         match at {
             WriteAt::Offset(offset @ FAR..) => match self.seek(SeekFrom::Start(offset.saturating_add(1))) {
                 Err(Errno::EINVAL) => Err(Errno::EFBIG),

@@ -43,13 +43,16 @@ impl HostFs {
 
     fn set_reached(&self, key: NodeKey, (node, before): (&Reached, &Attributes), set: &SetAttributes) -> Result<(), Errno> {
         let mut set = *set;
-        if let Some(size) = set.size
-            && self.resize(key, node, size, set.mode.map(|_| before.gid))? == Resized::ThroughOpenFile
-        {
-            // The kernel has set the times, too.
-            set.mtime = None;
-            let now = from_statx(&node.stat().map_err(host)?)?;
-            set.mode = set.mode.filter(|mode| *mode != now.mode);
+        if let Some(size) = set.size {
+            if self.resize(key, node, size, set.mode.map(|_| before.gid))? == Resized::ThroughOpenFile {
+                // The kernel has set the times, too.
+                set.mtime = None;
+            }
+            if set.mode.is_some() {
+                // The kernel has cleared the bits, too.
+                let now = from_statx(&node.stat().map_err(host)?)?;
+                set.mode = set.mode.filter(|mode| *mode != now.mode);
+            }
         }
         let owner = (set.uid.unwrap_or(before.uid), set.gid.unwrap_or(before.gid));
         if set.uid.is_some() || set.gid.is_some() {
@@ -74,10 +77,20 @@ impl HostFs {
 
     /// Sets the size of a regular file. With `truncate(2)`, the host's file system decides about
     /// the times if the size stays, and the right to write to the file is needed. `ftruncate(2)`
-    /// needs a descriptor that was opened for that, and always updates them.
+    /// needs a descriptor that was opened for that, and always updates them. With the file's group,
+    /// the kernel clears its suid and sgid bits.
     fn resize(&self, key: NodeKey, node: &Reached, size: u64, clears: Option<u32>) -> Result<Resized, Errno> {
         if let Ok(path) = node.through_proc() {
-            match calls::truncate(&path, size) {
+            let truncated = {
+                let _clears = clears.map(Clearing::begin).transpose()?;
+                calls::truncate(&path, size)
+            };
+            // The right to write may be that of a group which the thread has left for this.
+            let truncated = match truncated {
+                Err(io::Errno::ACCESS) if clears.is_some() => calls::truncate(&path, size),
+                truncated => truncated,
+            };
+            match truncated {
                 Err(io::Errno::ACCESS | io::Errno::PERM) if self.tree.open.writing(key).is_some() => {}
                 resized => return resized.map(|()| Resized::ByName).map_err(host),
             }

@@ -1,6 +1,6 @@
 //! Entries of 56 bytes in slots that never move, found by key.
 //!
-//! A chained hash index of 4 to 8 bytes an entry is threaded through the entries themselves. Slots
+//! A chained hash index of 2 to 4 bytes an entry is threaded through the entries themselves. Slots
 //! are reused, never given back to the allocator. What it does not do: maintain the relations
 //! between entries.
 
@@ -16,6 +16,9 @@ use crate::small_name::SmallName;
 pub(crate) const NONE: u32 = u32::MAX;
 
 const CHUNK: usize = 512;
+
+/// The number of entries for each bucket beyond which the index grows.
+const PER_BUCKET: usize = 2;
 
 /// One node. The key is stored as two words, for an alignment of 8.
 #[derive(Default)]
@@ -45,7 +48,8 @@ impl Entry {
 pub(crate) struct Slab {
     /// The chunks of entries. Growing adds a chunk, and moves no entry.
     chunks: Vec<Box<[Entry]>>,
-    /// The heads of the chains. Their number is a power of two, and at least that of the entries.
+    /// The heads of the chains. Their number is a power of two, and at least half that of the
+    /// entries.
     buckets: Vec<u32>,
     free: u32,
     live: usize,
@@ -76,7 +80,7 @@ impl Slab {
 
     /// Makes an entry for a key that has none yet.
     pub(crate) fn insert(&mut self, key: NodeKey, directory: u32, name: SmallName) -> u32 {
-        if self.live == self.buckets.len() {
+        if self.live == self.buckets.len() * PER_BUCKET {
             self.grow_index();
         }
         if self.free == NONE {

@@ -1,10 +1,12 @@
 //! Tests of changes beside another process that moves the tree: nothing outside of the root is
-//! read, written, removed or made, and nothing waits for a pipe.
+//! read, listed, shown, written, removed or made, nothing waits for a pipe, and descriptors stay
+//! few.
 //!
 //! A thread exchanges directories of the root for links to an outside directory, moves them out and
-//! back, and puts pipes in the place of files, by the host's calls alone. Beside it, threads carry
-//! out changes of all kinds through a `Vfs`, and drop what it has cached. `PATHWALK_ATTACK_SECONDS`
-//! says for how long; by default for two.
+//! back, puts pipes, devices and links in the place of files, and removes the root, by the host's
+//! calls alone. Beside it, threads carry out changes of all kinds through a `Vfs`, ask about nodes
+//! by path and by handle, and drop what it has cached. `PATHWALK_ATTACK_SECONDS` says for how long;
+//! by default for two.
 
 mod common;
 
@@ -16,9 +18,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pathwalk::permission::{Acl, AclKind};
-use pathwalk::{At, Context, Credentials, Errno, NewKind, OpenFlags, OpenOptions, RenameFlags, Vfs, XattrFlags};
+use pathwalk::{At, Context, Credentials, Errno, HandleFlags, NewKind, OpenFlags, OpenOptions, RenameFlags, Vfs, XattrFlags};
 use pathwalk_hostfs::HostFs;
 use rustix::fs::{CWD, Mode, renameat_with};
+
+/// The owner of all that is outside.
+const OUTSIDER: u32 = 4242;
+
+/// The number of descriptors of open files that the file system may keep.
+const DESCRIPTORS: usize = 4;
+
+/// The descriptors that the process may have beside those: of its threads' calls, of nodes that
+/// lost their names and are held, and of the test itself.
+const BESIDE: usize = 60;
 
 /// The names in each directory that is moved.
 const NAMES: [&str; 4] = ["file", "other", "below/file", "below/new"];
@@ -48,6 +60,12 @@ impl World {
         filled(&world.root.join("a"), "inside");
         filled(&world.root.join("b"), "inside");
         filled(&world.outside, "secret");
+        // A name and an owner that are outside alone.
+        fs::write(world.outside.join("below/secret"), "secret").unwrap();
+        for path in ["", "file", "other", "below", "below/file", "below/secret"] {
+            // Other users than root give nothing away, and see less.
+            _ = std::os::unix::fs::chown(world.outside.join(path), Some(OUTSIDER), None);
+        }
         symlink(&world.outside, world.aside.join("link")).unwrap();
         world
     }
@@ -88,7 +106,24 @@ fn seen(dir: &Path) -> BTreeMap<PathBuf, Seen> {
 fn attack(world: &World, random: &mut fastrand::Rng) {
     let name = ["a", "b"][random.usize(..2)];
     let (place, link, aside) = (world.root.join(name), world.aside.join("link"), world.aside.join(name));
-    match random.u8(..6) {
+    match random.u8(..8) {
+        6 if random.u8(..4) == 0 => {
+            // The root itself goes, and comes back. What is made meanwhile is elsewhere.
+            let gone = world.aside.join("root");
+            if fs::rename(&world.root, &gone).is_ok() {
+                pause(random);
+                _ = fs::rename(&gone, &world.root);
+            }
+        }
+        6 | 7 => {
+            let file = place.join(NAMES[random.usize(..2)]);
+            let is_inside = fs::symlink_metadata(&place).is_ok_and(|found| found.is_dir());
+            if is_inside && fs::remove_file(&file).is_ok() {
+                // The terminal of the process, and a device that gives without end.
+                let device = rustix::fs::makedev([5, 1][random.usize(..2)], [0, 5][random.usize(..2)]);
+                _ = rustix::fs::mknodat(CWD, &file, rustix::fs::FileType::CharacterDevice, Mode::RWXU, device);
+            }
+        }
         0 | 1 => {
             // The directory is exchanged for the link to the outside, and back.
             if renameat_with(CWD, &place, CWD, &link, rustix::fs::RenameFlags::EXCHANGE).is_ok() {
@@ -125,7 +160,29 @@ fn pause(random: &mut fastrand::Rng) {
 fn change(context: &Context, random: &mut fastrand::Rng) -> Result<(), Errno> {
     let [one, two] = [0; 2].map(|_: i32| format!("/{}/{}", ["a", "b"][random.usize(..2)], NAMES[random.usize(..4)]));
     let open = |flags: OpenFlags| context.open(&one, flags | OpenFlags::NONBLOCK);
-    match random.u8(..20) {
+    match random.u8(..25) {
+        20 => {
+            let found = context.lstat(&one)?;
+            assert_ne!(found.uid, OUTSIDER, "{one}");
+            Ok(())
+        }
+        21 | 22 => {
+            let dir = format!("/{}/below", ["a", "b"][random.usize(..2)]);
+            let names: Vec<_> = context.read_dir(&dir)?.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+            assert!(!names.iter().any(|name| name == "secret"), "{dir}: {names:?}");
+            Ok(())
+        }
+        23 | 24 => {
+            let (handle, _) = context.name_to_handle(&one, HandleFlags::empty())?;
+            std::thread::yield_now();
+            let found = context.lookup_by_handle(context.root(), &handle)?;
+            assert_ne!(found.attributes()?.uid, OUTSIDER, "{one}");
+            let mut buffer = [0; 16];
+            let opened = context.open_by_handle(context.root(), &handle, OpenFlags::READ | OpenFlags::NONBLOCK)?;
+            let length = opened.read_at(&mut buffer, 0)?;
+            assert!(!buffer[..length].starts_with(b"secret"), "{one}");
+            Ok(())
+        }
         0 => context.mknod(&one, NewKind::Regular, 0o666),
         1 => context.mkdir(&one, 0o777),
         2 => context.symlink("file", &one),
@@ -163,7 +220,7 @@ fn change(context: &Context, random: &mut fastrand::Rng) -> Result<(), Errno> {
 fn nothing_outside_is_touched_while_the_tree_is_moved() {
     let world = World::new();
     let canary = seen(&world.outside);
-    let fs = HostFs::open_writable(&world.root).unwrap().with_most_descriptors(4);
+    let fs = HostFs::open_writable(&world.root).unwrap().with_most_descriptors(DESCRIPTORS);
     let vfs = Vfs::builder().budget(4 << 20).build(fs).unwrap();
     let (ends, done, failed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let seed = fastrand::u64(..);
@@ -192,6 +249,8 @@ fn nothing_outside_is_touched_while_the_tree_is_moved() {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(seconds()) {
             std::thread::sleep(Duration::from_millis(50));
+            let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+            assert!(open <= DESCRIPTORS + BESIDE, "{open} descriptors are open");
         }
         ends.store(true, Ordering::Relaxed);
     });

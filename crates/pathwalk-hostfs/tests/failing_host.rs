@@ -8,12 +8,10 @@ use std::path::Path;
 
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
 use pathwalk_hostfs::HostFs;
-use pathwalk_tests::skipped;
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
+use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::UnshareFlags;
 
-use common::apart;
+use common::on_tmpfs;
 
 fn on(path: &Path) -> Context {
     let fs = HostFs::open_writable(path).unwrap();
@@ -30,26 +28,6 @@ fn same(context: &Context, path: &Path) {
     for name in names {
         let name = name.into_string().unwrap();
         common::assert_same(&path.join(&name), &context.lstat(format!("/{name}")).unwrap());
-    }
-}
-
-/// Runs `body` on a tmpfs with these options, in a namespace of its own.
-fn on_tmpfs(test: &str, options: &str, body: impl FnOnce(&Path) + Send) {
-    let dir = tempfile::tempdir().unwrap();
-    let options = std::ffi::CString::new(options).unwrap();
-    let ran = apart(UnshareFlags::NEWNS | UnshareFlags::FS, || {
-        rustix::mount::mount_change(
-            "/",
-            rustix::mount::MountPropagationFlags::PRIVATE | rustix::mount::MountPropagationFlags::REC,
-        )
-        .map_err(|errno| format!("mounts cannot be made private ({errno})"))?;
-        mount("pathwalk", dir.path(), "tmpfs", MountFlags::empty(), &*options)
-            .map_err(|errno| format!("no tmpfs can be mounted ({errno})"))?;
-        body(dir.path());
-        unmount(dir.path(), UnmountFlags::DETACH).map_err(|errno| errno.to_string())
-    });
-    if let Err(why) = ran {
-        skipped(test, &why);
     }
 }
 

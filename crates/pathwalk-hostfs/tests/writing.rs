@@ -14,7 +14,7 @@ use pathwalk::{SetTime, SpecialFiles, Timestamp, Vfs, XattrFlags};
 use pathwalk_hostfs::{HostFs, credentials};
 use pathwalk_tests::skipped;
 
-use common::{Who, as_user, assert_same};
+use common::{Who, as_user, assert_same, on_ext4, on_tmpfs};
 
 /// Creates a directory with a `Vfs` that changes it, and returns the context of this process.
 fn writable() -> (tempfile::TempDir, Context) {
@@ -454,5 +454,53 @@ fn what_moves_through_the_vfs_is_found_meanwhile() {
             context.vfs().invalidate_subtree(&context.lookup("/").unwrap()).unwrap();
             assert_eq!(context.fstatat(&directory, "er", AtFlags::empty()).map(|found| found.kind), Ok(FileType::Directory));
         }
+    });
+}
+
+/// Checks a size that stays, for a caller whose change clears the bits: a tmpfs leaves all times.
+#[test]
+fn a_size_that_stays_leaves_the_times_and_takes_the_bits() {
+    on_tmpfs("a_size_that_stays_leaves_the_times_and_takes_the_bits", "mode=755", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap());
+        context.write("/file", "").unwrap();
+        context.chown("/file", Some(1000), Some(1000)).unwrap();
+        context.chmod("/file", 0o4777).unwrap();
+        let before = fs::metadata(dir.join("file")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        context.clone().with_credentials(Credentials::user(1000, 1000, &[])).truncate("/file", 0).unwrap();
+        let after = fs::metadata(dir.join("file")).unwrap();
+        assert_eq!(after.mode() & 0o7777, 0o777);
+        assert_eq!((after.ctime(), after.ctime_nsec()), (before.ctime(), before.ctime_nsec()));
+        same(&context, dir, "/file");
+    });
+}
+
+/// Checks a write of nothing to a file that became immutable while it was open: ext4 refuses it, as
+/// any other write.
+#[test]
+fn a_write_of_nothing_is_the_host_s() {
+    on_ext4("a_write_of_nothing_is_the_host_s", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap());
+        let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+        assert_eq!((file.write(b""), file.write_at(b"", 7)), (Ok(0), Ok(0)));
+        context.set_inode_flags("/file", pathwalk::InodeFlags::IMMUTABLE).unwrap();
+        let refused = Err(Errno::EPERM);
+        assert_eq!((file.write(b""), file.write_at(b"", 7), file.write(b"x")), (refused, refused, refused));
+        context.set_inode_flags("/file", pathwalk::InodeFlags::empty()).unwrap();
+        assert_eq!(file.write(b""), Ok(0));
+        assert_eq!(fs::metadata(dir.join("file")).unwrap().len(), 0);
+    });
+}
+
+/// Checks a copy of nothing to a position behind the greatest size of a file of ext4.
+#[test]
+fn a_copy_of_nothing_has_the_host_s_limit() {
+    on_ext4("a_copy_of_nothing_has_the_host_s_limit", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap());
+        let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
+        let [from, to] = ["/from", "/to"].map(|path| context.open(path, flags).unwrap());
+        assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 40), 5), Ok(0));
+        assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 62), 5), Err(Errno::EFBIG));
+        assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 62), 0), Err(Errno::EFBIG));
     });
 }

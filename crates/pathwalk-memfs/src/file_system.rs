@@ -3,8 +3,8 @@
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AccessTimes, Accessed, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness,
-    InodeFlags, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp,
-    Validity, XattrFlags, XattrName, XattrNamespace,
+    HandleFor, InodeFlags, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs,
+    Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
 };
 
 use crate::MemFs;
@@ -169,7 +169,8 @@ impl FileSystem for MemFs {
         self.0.remove_xattr(node, name)
     }
 
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+    /// Returns the same for each purpose: a node is found by its number, wherever it is.
+    fn encode_handle(&self, node: NodeKey, _: HandleFor) -> Result<FileHandle, Errno> {
         self.0.calls.encode_handle.count();
         self.0.encode_handle(node)
     }

@@ -105,6 +105,19 @@ bitflags! {
         const EACCESS = libc::AT_EACCESS;
     }
 
+    /// The flags of `name_to_handle_at`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct HandleFlags: u32 {
+        /// The rule that a link at the end is followed.
+        const SYMLINK_FOLLOW = libc::AT_SYMLINK_FOLLOW as u32;
+        /// The permission of an empty path, which means the file of the descriptor.
+        const EMPTY_PATH = libc::AT_EMPTY_PATH as u32;
+        /// A handle with the directory of the node in it: `AT_HANDLE_CONNECTABLE`.
+        const CONNECTABLE = 0x2;
+        /// A handle that identifies the node alone: `AT_HANDLE_FID`.
+        const FID = 0x200;
+    }
+
     /// The `RENAME_*` flags.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct RenameFlags: u32 {

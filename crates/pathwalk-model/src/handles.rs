@@ -1,21 +1,26 @@
 //! Nodes without paths: file handles, and opens of what is open.
 //!
-//! A handle is the identity of its node, which no other node gets.
+//! A handle is the identity of its node, which no other node gets. What it does not do: keep a
+//! connectable handle below the descriptor that it is opened with.
 
 use crate::errno::{Errno, Result};
-use crate::flags::{AtFlags, Capabilities, OpenFlags};
+use crate::flags::{Capabilities, HandleFlags, OpenFlags};
 use crate::node::{Body, Id};
 use crate::process::Process;
 use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
 
 impl Model {
-    /// Returns the handle of the node that a path leads to, as `name_to_handle_at` does. Of the
-    /// flags, `SYMLINK_NOFOLLOW` and `EMPTY_PATH` count.
-    pub fn name_to_handle(&self, process: &mut Process, at: i32, path: &[u8], flags: AtFlags) -> Result<Id> {
+    /// Returns the handle of the node that a path leads to, as `name_to_handle_at` does. It leads
+    /// to the node whatever it was asked for.
+    pub fn name_to_handle(&self, process: &mut Process, at: i32, path: &[u8], flags: HandleFlags) -> Result<Id> {
         let call = self.call(process);
-        let follow = Follow::unless(flags.contains(AtFlags::SYMLINK_NOFOLLOW));
-        let empty = if flags.contains(AtFlags::EMPTY_PATH) { Empty::Start } else { Empty::Refused };
+        let exclusive = HandleFlags::FID | HandleFlags::EMPTY_PATH;
+        if flags.contains(HandleFlags::CONNECTABLE) && flags.intersects(exclusive) {
+            return Err(Errno::EINVAL);
+        }
+        let follow = Follow::unless(!flags.contains(HandleFlags::SYMLINK_FOLLOW));
+        let empty = if flags.contains(HandleFlags::EMPTY_PATH) { Empty::Start } else { Empty::Refused };
         call.lookup(at, path, follow, empty)
     }
 

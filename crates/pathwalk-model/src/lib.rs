@@ -82,7 +82,9 @@ pub use attributes::NewTime;
 pub use data::Whence;
 pub use dump::DumpEntry;
 pub use errno::{Errno, Result};
-pub use flags::{Access, AtFlags, Capabilities, FallocateFlags, NodeFlags, OpenFlags, RenameFlags, Resolve, RwFlags, XattrFlags};
+pub use flags::{
+    Access, AtFlags, Capabilities, FallocateFlags, HandleFlags, NodeFlags, OpenFlags, RenameFlags, Resolve, RwFlags, XattrFlags,
+};
 pub use locks::{Family, LockKind};
 pub use node::{Id, Stamp};
 pub use open::OpenHow;

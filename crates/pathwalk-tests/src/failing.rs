@@ -33,9 +33,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode,
-    Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity, XattrFlags,
-    XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor, InodeFlags, Name,
+    NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity,
+    XattrFlags, XattrName,
 };
 
 use open_file::FailingFile;
@@ -398,9 +398,9 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.set_inode_flags(node, to)
     }
 
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
         self.faults.meet()?;
-        self.inner.encode_handle(node)
+        self.inner.encode_handle(node, what_for)
     }
 
     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {

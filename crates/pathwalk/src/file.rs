@@ -255,11 +255,11 @@ impl File {
     fn put_at(&self, data: &[u8], offset: u64, at: WriteAt, who: &Subject<'_>) -> Result<(usize, u64), Errno> {
         let file = self.writable()?;
         within_range(offset, data.len())?;
+        let trees = &self.handle.world().trees;
         if data.is_empty() {
-            return Ok((0, offset));
+            return trees.caches.with_room(|| file.check_write(0, at)).map(|()| (0, offset));
         }
         let data = &data[..data.len().min(RW_MAX)];
-        let trees = &self.handle.world().trees;
         let check = || trees.caches.with_room(|| file.check_write(data.len(), at));
         trees.drop_privileges(self.handle.dentry(), &self.coming(who), check)?;
         let _under_way = trees.caches.under_way(self.handle.inode());

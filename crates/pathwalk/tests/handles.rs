@@ -114,6 +114,59 @@ fn the_kernel_opens_handles_so() -> Test {
 }
 
 #[test]
+fn the_kernel_connects_handles_so() -> Test {
+    let (_, context) = tree()?;
+    context.write("/dd/g", "")?;
+    let [connect, fid, empty] = [HandleFlags::CONNECTABLE, HandleFlags::FID, HandleFlags::EMPTY_PATH];
+    for flags in [connect | fid, connect | empty] {
+        assert_eq!(context.name_to_handle("/none", flags), Err(Errno::EINVAL), "before the path");
+    }
+    let of = |path: &str, flags| context.name_to_handle(path, flags).map(|(handle, _)| handle);
+    assert_eq!(of("/f", fid)?, of("/f", HandleFlags::empty())?);
+    let kinds = ["/d/e/g", "/d", "/l"].map(|path| of(path, connect).unwrap().kind() >> 16);
+    assert_eq!(kinds, [1, 3, 1], "of a directory, a flag of its own");
+    assert_eq!(of("/l", connect | HandleFlags::SYMLINK_FOLLOW)?, of("/f", connect)?);
+
+    // It leads below the node that it is opened with alone.
+    let open = |from: &str, handle: &FileHandle| {
+        let from = context.lookup(from).unwrap();
+        context.open_by_handle(&from, handle, PATH).map(drop)
+    };
+    let (g, d) = (of("/d/e/g", connect)?, of("/d", connect)?);
+    let stale = Err(Errno::ESTALE);
+    let rows = [
+        ("/", Ok(()), Ok(())),
+        ("/d", Ok(()), Ok(())),
+        ("/d/e", Ok(()), stale),
+        ("/d/e/g", Ok(()), stale),
+        ("/dd", stale, stale),
+        ("/dd/g", stale, stale),
+    ];
+    for (from, of_g, of_d) in rows {
+        assert_eq!((open(from, &g), open(from, &d)), (of_g, of_d), "{from}");
+        assert_eq!(open(from, &of("/d/e/g", HandleFlags::empty())?), Ok(()), "{from}");
+    }
+
+    // The flags are taken with any handle.
+    let (plain, plain_d) = (of("/d/e/g", HandleFlags::empty())?, of("/d", HandleFlags::empty())?);
+    let with = |handle: &FileHandle, flags| FileHandle::new(handle.kind() | flags, handle.bytes()).unwrap();
+    assert_eq!((open("/", &with(&plain, 0x1_0000)), open("/dd", &with(&plain, 0x1_0000))), (Ok(()), stale));
+    assert_eq!((open("/", &with(&plain, 0x2_0000)), open("/", &with(&plain_d, 0x2_0000))), (stale, Ok(())));
+    assert_eq!((open("/", &with(&plain, 0x3_0000)), open("/", &with(&plain, 0x4_0000))), (stale, Err(Errno::EINVAL)));
+
+    // A node without a name is where it was.
+    let (held_g, held_e) = (context.open("/d/e/g", READ)?, context.lookup("/d/e")?);
+    let e = of("/d/e", connect)?;
+    context.unlink("/d/e/g")?;
+    assert_eq!((open("/d", &g), open("/dd", &g)), (Ok(()), stale));
+    context.rmdir("/d/e")?;
+    assert_eq!((open("/d", &e), open("/dd", &e)), (Ok(()), stale));
+    drop((held_g, held_e));
+    assert_eq!((open("/", &g), open("/", &e)), (stale, stale));
+    Ok(())
+}
+
+#[test]
 fn a_handle_lives_as_long_as_its_node() -> Test {
     let (fs, context) = tree()?;
     let [f, e, g] = [handle(&context, "/f")?, handle(&context, "/d/e")?, handle(&context, "/d/e/g")?];
@@ -404,6 +457,7 @@ impl FileSystem for Wrong {
 fn path_if(names: fn(usize) -> (u128, &'static [u8])) -> Result<String, Box<dyn Error>> {
     let context = Vfs::builder().build(Wrong { asked: AtomicUsize::new(0), names })?.context(Credentials::root());
     assert_eq!(context.name_to_handle("/x", HandleFlags::empty()), Err(Errno::EOPNOTSUPP));
+    assert_eq!(context.name_to_handle("/x", HandleFlags::CONNECTABLE), Err(Errno::EOPNOTSUPP));
     Ok(path(&context, &FileHandle::new(1, &[3])?)?)
 }
 
@@ -442,6 +496,11 @@ fn a_file_system_without_handles_has_none() -> Test {
     }
     let context = Vfs::builder().build(Plain)?.context(Credentials::root());
     assert_eq!(handle(&context, "/"), Err(Errno::EOPNOTSUPP));
+    assert_eq!(context.name_to_handle("/", HandleFlags::CONNECTABLE), Err(Errno::EOPNOTSUPP));
+    // Only an identity, which leads nowhere.
+    let (identity, _) = context.name_to_handle("/", HandleFlags::FID)?;
+    assert_eq!(identity, FileHandle::new(0x81, &1_u128.to_be_bytes())?);
+    assert_eq!(path(&context, &identity), Err(Errno::ESTALE));
     assert_eq!(path(&context, &FileHandle::new(1, &[1])?), Err(Errno::ESTALE));
     Ok(())
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AccessTimes, Accessed, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle,
-    FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags,
-    SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
+    FileSystem, FoundName, Freshness, HandleFor, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor,
+    RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 pub(super) struct Late<F>(F, OnceLock<Notifier>);
@@ -204,8 +204,8 @@ impl<F: FileSystem> FileSystem for Late<F> {
         late(|| self.0.set_inode_flags(node, to))
     }
 
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
-        late(|| self.0.encode_handle(node))
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+        late(|| self.0.encode_handle(node, what_for))
     }
 
     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {

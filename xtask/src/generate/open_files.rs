@@ -69,7 +69,12 @@ impl Draw {
     }
 
     fn name_to_handle(&mut self) -> Op {
-        let flags: HandleFlags = self.flags(3);
+        let mut flags: HandleFlags = self.flags(3);
+        // A connectable handle is opened with the root alone, since a file of several names may be
+        // below another directory by each of them (`by_handle`).
+        if !flags.intersects(HandleFlags::FID | HandleFlags::EMPTY_PATH) {
+            flags -= HandleFlags::CONNECTABLE;
+        }
         Op::NameToHandle { kept: self.keeper(), at: self.place_or_start(flags.contains(HandleFlags::EMPTY_PATH)), flags }
     }
 
@@ -134,19 +139,21 @@ impl Draw {
     pub(super) fn by_handle(&mut self, actor: Actor, at: &Place, slot: Slot) -> Vec<Step> {
         let (kept, to) = (self.keeper(), Place { at: None, path: Text(b"/h".to_vec()) });
         let root = Place { at: None, path: Text(b"/".to_vec()) };
+        let flags = self.among(&[HandleFlags::empty(), HandleFlags::FID, HandleFlags::CONNECTABLE, HandleFlags::CONNECTABLE]);
         let opener = if self.one_in(2) { actor } else { cast::ROOT };
         let open = |draw: &mut Draw| {
             let flags = draw.among(&FLAGS);
             by(opener, Op::OpenByHandle { slot: draw.slot(), mount: slot, kept, flags })
         };
         vec![
-            by(cast::ROOT, Op::Open { slot, at: root, flags: OpenFlags::READ | OpenFlags::DIRECTORY, mode: Mode(0) }),
-            by(actor, Op::NameToHandle { kept, at: at.clone(), flags: HandleFlags::empty() }),
+            by(cast::ROOT, Op::Open { slot, at: root.clone(), flags: OpenFlags::READ | OpenFlags::DIRECTORY, mode: Mode(0) }),
+            by(actor, Op::NameToHandle { kept, at: at.clone(), flags }),
             open(self),
             by(cast::ROOT, Op::Rename { from: at.clone(), to: to.clone(), flags: RenameFlags::empty() }),
             open(self),
             by(cast::ROOT, if self.one_in(2) { Op::Unlink { at: to } } else { Op::Rmdir { at: to } }),
             open(self),
+            by(cast::ROOT, Op::NameToHandle { kept, at: root, flags: HandleFlags::empty() }),
             by(cast::ROOT, Op::Close { slot }),
         ]
     }

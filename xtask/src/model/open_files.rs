@@ -1,8 +1,9 @@
 //! Locks, leases, file handles, opens of what is open, and sockets.
 
-use pathwalk::{FileType, HandleFlags, LockKind};
+use pathwalk::{FileType, LockKind};
 use pathwalk_model::{
-    AT_FDCWD, AtFlags as ModelAtFlags, Family as ModelFamily, Id, LockKind as ModelLockKind, SocketKind as ModelSocketKind,
+    AT_FDCWD, Family as ModelFamily, HandleFlags as ModelHandleFlags, Id, LockKind as ModelLockKind,
+    SocketKind as ModelSocketKind,
 };
 
 use super::convert::{node, open_flags};
@@ -63,9 +64,7 @@ impl World {
             Op::Lease { slot, kind } => model.set_lease(process, number(slot), theirs(kind)).map(done),
             Op::GetLease { slot } => model.lease(process, number(slot)).map(|kind| leased(ours(kind))),
             Op::NameToHandle { kept, ref at, flags } => {
-                let mut how = ModelAtFlags::empty();
-                how.set(ModelAtFlags::SYMLINK_NOFOLLOW, !flags.contains(HandleFlags::SYMLINK_FOLLOW));
-                how.set(ModelAtFlags::EMPTY_PATH, flags.contains(HandleFlags::EMPTY_PATH));
+                let how = ModelHandleFlags::from_bits_truncate(flags.bits());
                 let start = at.at.map_or(AT_FDCWD, number);
                 keeps.handles[usize::from(kept.0)] = Some(model.name_to_handle(process, start, &at.path.0, how)?);
                 Ok(Answer::Done)

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use pathwalk::{FileType, NodeKey};
+use pathwalk::{FileType, Name, NodeKey};
 
 use super::{NONE, Nodes, ROOT, SmallName};
 use crate::key;
@@ -97,6 +97,38 @@ impl Nodes {
         }
         let kept = self.places.descriptors.get(&self.slab.find(node)?)?;
         Some(Whereabouts::Kept(Arc::clone(kept)))
+    }
+
+    /// Returns the directory and name under which a node was found last, and the path of the
+    /// directory.
+    pub(crate) fn home(&self, node: NodeKey) -> Option<(NodeKey, SmallName, Vec<u8>)> {
+        let (directory, name) = match self.slab.find(node) {
+            Some(slot) => (self.slab[slot].directory, self.slab[slot].name.clone()),
+            None => self.batches.find(node).map(|(directory, name)| (directory, SmallName::new(name)))?,
+        };
+        if directory == NONE {
+            return None;
+        }
+        Some((self.slab[directory].key(), name, self.path(directory, b"")?))
+    }
+
+    /// Counts a node that is known as handed out once more. Returns `None` if it is not known.
+    pub(crate) fn hold_again(&mut self, node: NodeKey) -> Option<()> {
+        let slot = self.entry(node)?;
+        self.slab[slot].held += 1;
+        Some(())
+    }
+
+    /// Counts the last node of a way from the root as handed out once more, and records where the
+    /// others are.
+    pub(crate) fn hold_way(&mut self, way: &[(NodeKey, Name<'_>)]) {
+        let mut directory = ROOT;
+        for (node, name) in way {
+            self.hold_in(directory, *node, name.bytes());
+            directory = self.slab.find(*node).unwrap_or(ROOT);
+        }
+        let above = &way[..way.len().saturating_sub(1)];
+        above.iter().for_each(|(node, _)| self.forget(*node));
     }
 
     /// Counts a node without a name as handed out once more.

@@ -37,6 +37,24 @@ fn paths_lead_from_the_root() {
 }
 
 #[test]
+fn a_way_is_known_as_long_as_its_last_node_is_held() {
+    let mut nodes = Nodes::new(key(0), Kept::All);
+    nodes.hold_root();
+    let name = |name: &'static [u8]| Name::new(name).unwrap();
+    nodes.hold_way(&[(key(1), name(b"a")), (key(2), name(b"b")), (key(3), name(b"c"))]);
+    assert_eq!(path(&nodes, 3).unwrap(), "a/b/c");
+    let (dir, last, above) = nodes.home(key(3)).unwrap();
+    assert_eq!((dir, last.bytes(), &*above), (key(2), &b"c"[..], &b"a/b"[..]));
+    assert!(nodes.home(key(0)).is_none());
+    // One of its directories is elsewhere by now.
+    nodes.hold_way(&[(key(4), name(b"d")), (key(2), name(b"e"))]);
+    assert_eq!((path(&nodes, 3).unwrap(), path(&nodes, 2).unwrap()), ("d/e/c".into(), "d/e".into()));
+    assert!(nodes.hold_again(key(3)).is_some() && nodes.hold_again(key(9)).is_none());
+    [3, 3, 2].into_iter().for_each(|node| nodes.forget(key(node)));
+    assert_eq!(nodes.slab.len(), 1);
+}
+
+#[test]
 fn what_is_above_a_held_node_stays() {
     let mut nodes = chain();
     let one = nodes.memory();

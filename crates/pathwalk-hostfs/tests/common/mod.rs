@@ -10,6 +10,7 @@ use pathwalk::{Access, Attributes, Context, Credentials, Errno, Timestamp, Vfs};
 use pathwalk_hostfs::HostFs;
 use rustix::fs::{Access as HostAccess, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, accessat, openat, statx};
 use rustix::io;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{self, Gid, Uid, UnshareFlags, unshare_unsafe};
 
 /// Creates an engine on a directory of the host, and returns root's context in it.
@@ -102,6 +103,42 @@ pub(crate) fn apart(what: UnshareFlags, body: impl FnOnce() -> Result<(), String
         };
         scope.spawn(apart).join().unwrap()
     })
+}
+
+/// Runs `body` on a tmpfs with these options, in a namespace of its own.
+pub(crate) fn on_tmpfs(test: &str, options: &str, body: impl FnOnce(&Path) + Send) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = std::ffi::CString::new(options).unwrap();
+    let ran = apart(UnshareFlags::NEWNS | UnshareFlags::FS, || {
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .map_err(|errno| format!("mounts cannot be made private ({errno})"))?;
+        mount("pathwalk", dir.path(), "tmpfs", MountFlags::empty(), &*options)
+            .map_err(|errno| format!("no tmpfs can be mounted ({errno})"))?;
+        body(dir.path());
+        unmount(dir.path(), UnmountFlags::DETACH).map_err(|errno| errno.to_string())
+    });
+    if let Err(why) = ran {
+        pathwalk_tests::skipped(test, &why);
+    }
+}
+
+/// Runs `body` on ext4 in an image, in a namespace of its own.
+pub(crate) fn on_ext4(test: &str, body: impl FnOnce(&Path) + Send) {
+    let dir = tempfile::tempdir().unwrap();
+    let (image, at) = (dir.path().join("image"), dir.path().join("at"));
+    std::fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+    std::fs::create_dir(&at).unwrap();
+    let ran = apart(UnshareFlags::NEWNS | UnshareFlags::FS, || {
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .map_err(|errno| format!("mounts cannot be made private ({errno})"))?;
+        attempt("mkfs.ext4", &["-q"], &image)?;
+        attempt("mount", &["-o", "loop", image.to_str().unwrap()], &at)?;
+        body(&at);
+        unmount(&at, UnmountFlags::DETACH).map_err(|errno| errno.to_string())
+    });
+    if let Err(why) = ran {
+        pathwalk_tests::skipped(test, &why);
+    }
 }
 
 /// Returns mere existence, and every combination of read, write and execute.

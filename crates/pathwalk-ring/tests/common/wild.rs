@@ -10,8 +10,8 @@ use std::sync::{Arc, RwLock};
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle, FileSystem, FoundName,
-    Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs,
-    SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
+    Freshness, HandleFor, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings,
+    StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 use pathwalk_memfs::MemFs;
 
@@ -225,8 +225,8 @@ impl FileSystem for Wild {
         self.hooks.around("set_inode_flags", || self.inner.set_inode_flags(node, to))
     }
 
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
-        self.hooks.around("encode_handle", || self.inner.encode_handle(node))
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+        self.hooks.around("encode_handle", || self.inner.encode_handle(node, what_for))
     }
 
     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {

@@ -3,7 +3,7 @@
 use bitflags::bitflags;
 
 bitflags! {
-    /// The treatment of the path of [`Context::name_to_handle`](crate::Context::name_to_handle).
+    /// The kind of handle that is asked for, and the treatment of the path of [`Context::name_to_handle`](crate::Context::name_to_handle).
     /// Source: `name_to_handle_at(2)`.
     ///
     /// ```
@@ -18,6 +18,13 @@ bitflags! {
     /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct HandleFlags: u32 {
+        /// `AT_HANDLE_CONNECTABLE`: the handle also says where the node is, so that a file gets its
+        /// path back when the handle is opened. It then leads only to what is below the node that
+        /// it is opened with. `EINVAL` with `FID` or `EMPTY_PATH`.
+        const CONNECTABLE = 0x2;
+        /// `AT_HANDLE_FID`: the handle only identifies the node. Each file system has such handles;
+        /// whether they can be opened is another matter.
+        const FID = 0x200;
         /// `AT_SYMLINK_FOLLOW`: a link in the last component is followed; else the result is the
         /// link's own handle.
         const SYMLINK_FOLLOW = 0x400;

@@ -48,7 +48,8 @@ impl Context {
     /// Returns the handle of the node at `path`, and the number of its mount, which
     /// [`statx`](Self::statx) returns too. A link in the last component is not followed unless
     /// `flags` say so. Requires no right to the node. `EOPNOTSUPP` if the file system has no
-    /// handles; `EIO` if it returns one that Linux has no room for. Source: `name_to_handle_at(2)`.
+    /// handles, or none of the kind that is asked for; `EIO` if it returns one that Linux has no
+    /// room for. Source: `name_to_handle_at(2)`.
     pub fn name_to_handle(&self, path: impl AsPath, flags: HandleFlags) -> Result<(FileHandle, u64), Errno> {
         self.name_to_handle_at(At::Cwd, path, flags)
     }
@@ -73,13 +74,14 @@ impl Context {
     ///
     /// | errno | when |
     /// |---|---|
-    /// | `EINVAL` | the kind is negative or above 65,535, or there are no bytes |
+    /// | `EINVAL` | the kind is none that `name_to_handle` returns, or there are no bytes |
     /// | `EBADF` | `mount` is of another `Vfs` |
     /// | `EPERM` | the caller has no `CAP_DAC_READ_SEARCH` |
     /// | `EXDEV` | the context is confined, and `mount` is outside of its root |
     /// | `ESTALE` | the node is gone, or the file system did not give the handle |
     /// | `ESTALE` | the node is not below the root of the mount, or of a confined context |
     /// | `ESTALE` | the context is confined, and something is mounted on the node, or above it |
+    /// | `ESTALE` | the handle is [`CONNECTABLE`](HandleFlags::CONNECTABLE), and the node is not below `mount` |
     ///
     /// A file that is taken without a name is below nothing but the root of its file system. Cost:
     /// a call of the file system; for a node that is not cached, two more for each directory on its

@@ -64,7 +64,10 @@ impl File {
         let asked = Ranges { from: begin(self, from), to: begin(to, at), length: length as u64 };
         let ranges = self.checked_copy(to, asked)?;
         if ranges.length == 0 {
-            return Ok(0);
+            // The greatest size of the target comes before the length.
+            let target = to.writable()?;
+            let check = || target.check_write(1, WriteAt::Offset(ranges.to));
+            return self.handle.world().trees.caches.with_room(check).map(|()| 0);
         }
         let copied = self.copied(to, ranges, who)?;
         for (file, given, at) in [(self, from, asked.from), (to, at, asked.to)] {

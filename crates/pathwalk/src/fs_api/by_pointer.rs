@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings,
-    SpecialFiles, StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, HandleFor, Leases, Locks, Notifier, OpenFile, OpenFor,
+    Siblings, SpecialFiles, StatFs, XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -134,8 +134,8 @@ macro_rules! by_pointer {
             fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
                 (**self).remove_xattr(node, name)
             }
-            fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
-                (**self).encode_handle(node)
+            fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+                (**self).encode_handle(node, what_for)
             }
             fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
                 (**self).decode_handle(handle)

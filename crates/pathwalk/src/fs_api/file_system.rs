@@ -1,8 +1,8 @@
 //! The trait that a file system implements.
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FoundName, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings, SpecialFiles,
-    StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FoundName, HandleFor, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings,
+    SpecialFiles, StatFs, XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -495,11 +495,17 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EOPNOTSUPP)
     }
 
-    /// Returns the handle of a node: the same for each call as long as the node lives, and of no
-    /// other node ever, so a number that is reused goes with a generation. Kinds are 0 to 65,535,
-    /// and there is at least one byte. Default: `EOPNOTSUPP`. Source: `encode_fh` of Linux.
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
-        let _ = node;
+    /// Returns the handle of a node: of no other node ever, so a number that is reused goes with a
+    /// generation. Kinds are 0 to 65,535, and there is at least one byte. Default: `EOPNOTSUPP`.
+    /// Source: `encode_fh` of Linux.
+    ///
+    /// For each purpose the handle is the same as long as the node lives. One for
+    /// [`HandleFor::Connecting`] may be another after the node was moved or linked; `EOPNOTSUPP`
+    /// if a file cannot be found by its handle together with a name. For an
+    /// [`Identity`](HandleFor::Identity) after `EOPNOTSUPP`, the engine makes a handle of the key,
+    /// which cannot be opened.
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+        let _ = (node, what_for);
         Err(Errno::EOPNOTSUPP)
     }
 
@@ -520,6 +526,7 @@ pub trait FileSystem: Send + Sync {
     ///
     /// ```
     /// use pathwalk::{Attributes, Credentials, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFlags};
+    /// use pathwalk::HandleFor;
     /// use pathwalk::{Name, Node, NodeKey, Vfs};
     ///
     /// /// A root with one directory, `d`.
@@ -530,7 +537,7 @@ pub trait FileSystem: Send + Sync {
     /// }
     ///
     /// impl FileSystem for OneDirectory {
-    ///     fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+    ///     fn encode_handle(&self, node: NodeKey, _: HandleFor) -> Result<FileHandle, Errno> {
     ///         FileHandle::new(1, &[node.0 as u8])
     ///     }
     ///     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {

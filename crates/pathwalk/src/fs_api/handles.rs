@@ -49,6 +49,16 @@ impl FileHandle {
     /// example of a handle.
     pub const MAX: usize = 128;
 
+    /// The flag of a kind for a handle that was asked for with
+    /// [`CONNECTABLE`](crate::HandleFlags::CONNECTABLE). Source: `FILEID_IS_CONNECTABLE`.
+    pub(crate) const IS_CONNECTABLE: i32 = 0x1_0000;
+
+    /// The flag of a kind for a connectable handle of a directory. Source: `FILEID_IS_DIR`.
+    pub(crate) const IS_DIRECTORY: i32 = 0x2_0000;
+
+    /// The kinds of file systems.
+    const KINDS: i32 = 0xffff;
+
     /// Creates a handle: `EINVAL` for more than [`MAX`](Self::MAX) bytes. A handle that
     /// [`decode_handle`](crate::FileSystem::decode_handle) gets has a kind from 0 to 65,535 and at
     /// least one byte.
@@ -56,8 +66,8 @@ impl FileHandle {
         if bytes.len() > FileHandle::MAX { Err(Errno::EINVAL) } else { Ok(FileHandle { kind, bytes: bytes.into() }) }
     }
 
-    /// Returns the kind, by which a file system tells its forms of handles apart. Source:
-    /// `handle_type`.
+    /// Returns the kind, by which a file system tells its forms of handles apart. That of a
+    /// connectable handle has flags above the lowest 16 bits. Source: `handle_type`.
     pub fn kind(&self) -> i32 {
         self.kind
     }
@@ -79,11 +89,22 @@ impl FileHandle {
         FileHandle::new(i32::from_le_bytes(*kind), bytes)
     }
 
-    /// Checks that a handle is one that a file system may have given: `EINVAL` for a kind that is
-    /// negative or above 65,535, and for no bytes. Linux has flags in the upper bits of the kind.
+    /// Checks that a handle is one that a file system may give: `EINVAL` for a kind that is
+    /// negative or above 65,535, and for no bytes.
     pub(crate) fn check(&self) -> Result<(), Errno> {
-        let is_kind = (0..=0xffff).contains(&self.kind);
+        let is_kind = self.kind & !FileHandle::KINDS == 0;
         if is_kind && !self.bytes.is_empty() { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+
+    /// Returns the handle with further flags in its kind.
+    pub(crate) fn with_flags(self, flags: i32) -> FileHandle {
+        FileHandle { kind: self.kind | flags, ..self }
+    }
+
+    /// Returns the handle as its file system gave it, and the flags of its kind.
+    pub(crate) fn split(&self) -> (FileHandle, i32) {
+        let flags = self.kind & (FileHandle::IS_CONNECTABLE | FileHandle::IS_DIRECTORY);
+        (FileHandle { kind: self.kind & !flags, bytes: self.bytes.clone() }, flags)
     }
 }
 
@@ -95,4 +116,17 @@ pub struct FoundName {
     pub dir: Node,
     /// The name in it: one component of 1 to 255 bytes.
     pub name: Box<[u8]>,
+}
+
+/// The purpose of a handle that [`encode_handle`](crate::FileSystem::encode_handle)
+/// makes. [`FileSystem::find_name`](crate::FileSystem::find_name) has an example.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HandleFor {
+    /// The node, to be found again.
+    Opening,
+    /// The node and its place, so that also a file gets its path back
+    /// ([`HandleFlags::CONNECTABLE`](crate::HandleFlags::CONNECTABLE)).
+    Connecting,
+    /// The identity of the node alone ([`HandleFlags::FID`](crate::HandleFlags::FID)).
+    Identity,
 }

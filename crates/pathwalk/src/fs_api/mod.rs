@@ -28,7 +28,7 @@ mod xattr;
 pub use access::{AccessTimes, Accessed};
 pub use directory::Directory;
 pub use file_system::FileSystem;
-pub use handles::{FileHandle, FoundName};
+pub use handles::{FileHandle, FoundName, HandleFor};
 pub use listing::EntrySink;
 pub(crate) use listing::TakesEntries;
 pub use locks::Locks;

@@ -195,8 +195,8 @@ pub trait OpenFile: Send + Sync {
     /// Returns the error with which [`write_at`](Self::write_at) of so many bytes would fail now
     /// without any effect: `EFBIG`. It is called before a write that clears suid and sgid bits, so
     /// that they stay in that case. On other errors, `ENOSPC` among them, the bits are cleared
-    /// already, as on Linux. A file system that can predict those errors may return them here.
-    /// Source: `generic_write_checks` of Linux.
+    /// already, as on Linux. A file system that can predict those errors may return them here. A
+    /// write of no bytes is this call alone. Source: `generic_write_checks` of Linux.
     fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
         let _ = (length, at);
         Ok(())

@@ -13,14 +13,20 @@ use super::lookup;
 use super::open::{self, Opened};
 use crate::Errno;
 use crate::abi::{AtFlags, HandleFlags, OpenFlags, OpenHow, Resolve};
+use crate::attr::FileType;
 use crate::cache::dcache::dentry::flags;
-use crate::cache::icache::inode::key_of;
-use crate::fs_api::FileHandle;
-use crate::memory::slot::DentryId;
+use crate::cache::icache::inode::{self, WORD, key_of};
+use crate::fs_api::{FileHandle, HandleFor};
+use crate::memory::slot::{DentryId, InodeId};
 use crate::mount::{PinnedPlace, Place};
 use crate::permission::Capabilities;
+use crate::sync::Ordering;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose, start};
+
+/// The kind of a handle that the engine makes of a key. Source: `FILEID_INO64_GEN`, the kind of a
+/// file system without handles of its own.
+const BY_KEY: i32 = 0x81;
 
 /// Returns the way of [`name_to_handle`].
 pub(crate) fn way<'a>(at: Begin, path: &'a [u8], how: HandleFlags) -> Way<'a> {
@@ -36,16 +42,33 @@ fn at_flags(how: HandleFlags) -> AtFlags {
 
 /// Returns the handle of the node that a path leads to, and the number of its mount.
 pub(crate) fn name_to_handle(asker: &Asker, at: Begin, path: &[u8], how: HandleFlags) -> Result<(FileHandle, u64), Errno> {
-    if !HandleFlags::all().contains(how) {
+    let connects = how.contains(HandleFlags::CONNECTABLE);
+    if !HandleFlags::all().contains(how) || connects && how.intersects(HandleFlags::FID | HandleFlags::EMPTY_PATH) {
         return Err(Errno::EINVAL);
     }
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, at_flags(how))?;
     let inode = env.caches().dentries.inode(node.id());
-    let handle = env.trees().superblock(inode).fs.encode_handle(key_of(env.caches().inodes.record(inode)))?;
+    let key = key_of(env.caches().inodes.record(inode));
+    let handle = match env.trees().superblock(inode).fs.encode_handle(key, purpose(how)) {
+        Err(Errno::EOPNOTSUPP) if how.contains(HandleFlags::FID) => FileHandle::new(BY_KEY, &key.0.to_be_bytes())?,
+        handle => handle?,
+    };
     // A handle that is refused when it comes back must not go out.
     handle.check().map_err(|_| Errno::EIO)?;
+    let of_directory = if kind_of(&env, inode) == FileType::Directory { FileHandle::IS_DIRECTORY } else { 0 };
+    let handle = if connects { handle.with_flags(FileHandle::IS_CONNECTABLE | of_directory) } else { handle };
     Ok((handle, env.world.seen(node.place()).mount))
+}
+
+fn purpose(how: HandleFlags) -> HandleFor {
+    if how.contains(HandleFlags::CONNECTABLE) {
+        HandleFor::Connecting
+    } else if how.contains(HandleFlags::FID) {
+        HandleFor::Identity
+    } else {
+        HandleFor::Opening
+    }
 }
 
 /// Returns the place of a handle's node in the mount that `at` is in.
@@ -78,6 +101,7 @@ pub(crate) fn reopen<'a>(asker: &'a Asker, at: Begin, how: &OpenHow) -> Result<O
 }
 
 fn decode<'a>(env: &Env<'a>, at: Begin, handle: &FileHandle) -> Result<PinnedPlace<'a>, Errno> {
+    let (handle, of_kind) = handle.split();
     handle.check()?;
     let from = start::at(env, at, b"")?;
     let mount = PinnedPlace::again(env.world, from);
@@ -85,10 +109,17 @@ fn decode<'a>(env: &Env<'a>, at: Begin, handle: &FileHandle) -> Result<PinnedPla
         return Err(Errno::EPERM);
     }
     let superblock = env.trees().superblock_at(mount.id());
-    let node = env.trees().of_handle(&superblock, handle);
+    let node = env.trees().of_handle(&superblock, &handle);
     env.world.unmount_dropped();
     let node = mount.with(node?);
-    if is_within(env, from, &node) { Ok(node) } else { Err(Errno::ESTALE) }
+    let is_kind =
+        of_kind & FileHandle::IS_DIRECTORY == 0 || kind_of(env, env.caches().dentries.inode(node.id())) == FileType::Directory;
+    let is_below = of_kind & FileHandle::IS_CONNECTABLE == 0 || env.world.is_below_at_last(node.place(), from);
+    if is_kind && is_below && is_within(env, from, &node) { Ok(node) } else { Err(Errno::ESTALE) }
+}
+
+fn kind_of(env: &Env<'_>, inode: InodeId) -> FileType {
+    inode::kind_of(env.caches().inodes.record(inode)[WORD].load(Ordering::Relaxed))
 }
 
 /// Returns whether a node is below the root of its mount, and where an asker with rules may be.

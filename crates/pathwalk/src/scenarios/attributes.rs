@@ -3,7 +3,7 @@
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World};
 use super::{explore, interrupt};
-use crate::{Access, Errno};
+use crate::{Access, Credentials, Errno};
 
 fn world(hash: Hash) -> World {
     World::new(hash, |fs| {
@@ -33,6 +33,24 @@ fn search_is_refused_once_it_is() {
         assert_eq!(twice(&world, "/dir/file"), [Err(Errno::EACCES); 2]);
         world.chmod(&world.handle("/dir"), 0o711);
         assert_eq!(twice(&world, "/dir/file"), [Ok(()); 2]);
+        world.end();
+    });
+}
+
+#[test]
+fn search_goes_with_the_owner() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = world.vfs.context(Credentials::root());
+        root.chmod("/dir", 0o700).unwrap();
+        root.chown("/dir", Some(1000), None).unwrap();
+        let walkers = [(); 2].map(|()| world.spawn(|world| _ = world.exists("/dir/file")));
+        let evictor = world.spawn(|world| world.evict(3));
+        root.chown("/dir", Some(0), None).unwrap();
+        assert_eq!(world.exists("/dir/file"), Err(Errno::EACCES));
+        walkers.into_iter().chain([evictor]).for_each(|thread| thread.join().unwrap());
+        assert_eq!(twice(&world, "/dir/file"), [Err(Errno::EACCES); 2]);
+        drop(root);
         world.end();
     });
 }

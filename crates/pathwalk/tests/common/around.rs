@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name,
-    NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt,
+    Access, AclState, Attributes, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor, InodeFlags,
+    Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt,
     Written, XattrFlags, XattrName,
 };
 
@@ -139,8 +139,8 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.with.around(|| self.fs.set_inode_flags(node, to))
     }
 
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
-        self.with.around(|| self.fs.encode_handle(node))
+    fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
+        self.with.around(|| self.fs.encode_handle(node, what_for))
     }
 
     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {

@@ -1,6 +1,6 @@
 //! The rules of what is open: locks, leases, handles, opens without a path, and sockets.
 
-use pathwalk::{Errno, OpenFlags};
+use pathwalk::{Errno, HandleFlags, OpenFlags};
 
 use super::{Rule, drawn, open_flags};
 use crate::op::Op;
@@ -32,6 +32,12 @@ pub(super) const RULES: &[Rule] = &[
     drawn("handles", "need no right to the way, but to all nodes: EPERM", |m| m.is(&["open_by_handle"]) && m.fails(Errno::EPERM)),
     drawn("handles", "lead to their node", |m| m.is(&["open_by_handle"]) && m.succeeds()),
     drawn("handles", "are stale when it is gone: ESTALE", |m| m.is(&["open_by_handle"]) && m.fails(Errno::ESTALE)),
+    drawn("handles", "are connectable, or identities, or of no path: EINVAL", |m| {
+        m.is(&["name_to_handle"]) && m.fails(Errno::EINVAL)
+    }),
+    drawn("handles", "identify", |m| {
+        matches!(m.op(), Op::NameToHandle { flags, .. } if flags.contains(HandleFlags::FID)) && m.succeeds()
+    }),
     drawn("handles", "are not told apart by a place: EBADF", |m| m.is(&["open_by_handle"]) && m.fails(Errno::EBADF)),
     drawn("reopening", "asks for the rights to the node: EACCES", |m| m.is(&["reopen"]) && m.fails(Errno::EACCES)),
     drawn("reopening", "opens what was a place", |m| {

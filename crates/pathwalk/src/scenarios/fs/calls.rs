@@ -11,8 +11,8 @@ use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
 use crate::{
-    AccessTimes, Accessed, Directory, Entry as Listed, EntrySink, Errno, FileHandle, FileSystem, FoundName, OpenFile, OpenFor,
-    Siblings, XattrFlags, XattrName,
+    AccessTimes, Accessed, Directory, Entry as Listed, EntrySink, Errno, FileHandle, FileSystem, FoundName, HandleFor, OpenFile,
+    OpenFor, Siblings, XattrFlags, XattrName,
 };
 
 /// An open file without contents, or an open directory.
@@ -317,7 +317,7 @@ impl FileSystem for TestFs {
         Ok(attributes)
     }
 
-    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+    fn encode_handle(&self, node: NodeKey, _: HandleFor) -> Result<FileHandle, Errno> {
         FileHandle::new(1, &[node.0 as u8])
     }
 
