@@ -130,7 +130,7 @@ pub trait Face: Send {
 
     /// Returns all attributes that `stat(2)` gives.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
-        self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes)
+        self.context().fstatat(at, path, flags)
     }
 
     /// Checks whether a node may be accessed in this way.

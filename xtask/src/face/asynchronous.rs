@@ -89,6 +89,9 @@ impl Face for ByFuture {
         if flags.is_empty() {
             return wait(self.face().stat(Place::new(at, path)));
         }
+        if flags.intersects(AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC | AtFlags::NO_AUTOMOUNT) {
+            return self.context.fstatat(at, path, flags);
+        }
         self.lookupat(at, path, flags)?.attributes()
     }
 

@@ -158,7 +158,10 @@ impl Face for ByRing {
 
     /// Returns the attributes: by `statx`, or through a handle.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
-        if !self.count.is_multiple_of(3) {
+        let both = AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC;
+        let flags = if flags.contains(both) { flags - AtFlags::DONT_SYNC } else { flags };
+        let only_of_stat = flags.intersects(both | AtFlags::NO_AUTOMOUNT);
+        if only_of_stat || !self.count.is_multiple_of(3) {
             return self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes);
         }
         self.lookupat(at, path, flags)?.attributes()
