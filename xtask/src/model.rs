@@ -218,7 +218,7 @@ impl World {
                 let found = model.statx(process, at(of), &of.path.0, at_flags(*flags), mask.bits())?;
                 let unique = mask.contains(StatxMask::MNT_ID_UNIQUE);
                 let absent = if unique { StatxMask::MNT_ID } else { StatxMask::empty() };
-                Ok(Answer::Some(*mask & outcome::COMPARED - absent, node(&found).only(*mask)))
+                Ok(Answer::Some(*mask & (outcome::COMPARED - absent), node(&found).only(*mask)))
             }
             Op::Readlink { at: of, size } => model.readlink(process, at(of), &of.path.0, *size as i32).map(Answer::Bytes),
             Op::Access { at: of, want, flags } => {

@@ -274,7 +274,7 @@ impl Draw {
                 Op::Stat { at: self.place_or_start(empty), flags: flags | self.of_stat(12) }
             }
             5 => {
-                let flags = flags - AtFlags::EACCESS | self.of_stat(4);
+                let flags = (flags - AtFlags::EACCESS) | self.of_stat(4);
                 Op::Statx { at: self.place_or_start(empty), flags, mask: self.statx_mask() }
             }
             6..9 => {

@@ -107,7 +107,7 @@ impl Statx {
         attributes.flags_mask |= StatxFlags::MOUNT_ROOT;
         let unborn = if attributes.btime.is_some() { StatxMask::empty() } else { StatxMask::BTIME };
         let mount = if wanted.contains(StatxMask::MNT_ID_UNIQUE) { StatxMask::MNT_ID_UNIQUE } else { StatxMask::MNT_ID };
-        Statx { mask: (known & StatxMask::ATTRIBUTES - unborn) | mount, attributes, mount_id: seen.mount }
+        Statx { mask: (known & (StatxMask::ATTRIBUTES - unborn)) | mount, attributes, mount_id: seen.mount }
     }
 }
 
