@@ -340,7 +340,7 @@ impl Stage {
             Op::Statx { at: of, flags, mask } => {
                 let mut found = context.statx(at(of), &of.path.0, *flags, *mask)?;
                 if flags.contains(AtFlags::DONT_SYNC) {
-                    // What the answer says to be up to date has to be so. Then all else is compared.
+                    // What the answer says to be up to date has to be so. Then all is compared.
                     let all = context.statx(at(of), &of.path.0, *flags - AtFlags::DONT_SYNC, *mask)?;
                     let known = |of: &Statx| node(&of.attributes).only(found.mask);
                     if known(&found) != known(&all) {

@@ -1,5 +1,5 @@
-//! The conversion of `statx(2)` results to [`Attributes`]: every field as the kernel reports it; and
-//! what else `statx` tells.
+//! The conversion of `statx(2)` results to [`Attributes`]: every field as the kernel reports it;
+//! and what else `statx` tells.
 
 use pathwalk::{AclState, Attributes, ChangeCookie, Details, Device, Errno, FileType, NodeKey, StatxFlags, StatxMask, Timestamp};
 use rustix::fs::{Statx, StatxFlags as Mask, StatxTimestamp};

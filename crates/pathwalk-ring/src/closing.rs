@@ -1,5 +1,5 @@
-//! The files, handles and leases that an entry was the last to hold. They go to a worker, because closing a
-//! file may block.
+//! The files, handles and leases that an entry was the last to hold. They go to a worker, because
+//! closing a file may block.
 //!
 //! Always: an owner's call (`submit`, `cancel`, the drop of a ring or a future) closes nothing
 //! itself, unless no thread can be started at all. What others hold too is released in place.

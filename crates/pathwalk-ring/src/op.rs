@@ -38,17 +38,17 @@ impl Offset {
 /// [`Context`](pathwalk::Context) or [`File`].
 ///
 /// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an
-/// offset, `ReadWith` at an offset and `NOWAIT`, `Lock`, `SetLease`, `LeaseBreak`, `PollEvents`,
-/// `Nop`, `Timeout` and `Cancel`. All others go to a worker. With [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
+/// offset, `ReadWith` at an offset and with `NOWAIT`, `Lock`, `SetLease`, `LeaseBreak`,
+/// `PollEvents`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
+/// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
 /// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
 /// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Readdirplus`, `Listxattrat`,
-/// `Removexattrat`, `InodeFlagsAt`, `SetInodeFlagsAt`, `Details`, `GenerationAt`, leases and handles
-/// are not among those.
+/// `Removexattrat`, `InodeFlagsAt`, `SetInodeFlagsAt`, `Details`, `GenerationAt`, leases and
+/// handles are not among those.
 ///
 /// An open, a read and a write of a named pipe, `Lock`, `LeaseBreak` and `PollEvents` may wait for
-/// long. A thread
-/// that waits there is not counted among the pool's workers. Cancelling the entry, or dropping its
-/// ring or future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
+/// long. A thread that waits there is not counted among the pool's workers. Cancelling the entry,
+/// or dropping its ring or future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
 ///
 /// ```
 /// use pathwalk::{Access, Credentials, Errno, OpenFlags, Vfs};

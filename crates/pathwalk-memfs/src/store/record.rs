@@ -3,9 +3,11 @@
 //! A writer holds the node's lock exclusively, and keeps the sequence count odd during the change.
 //! A reader takes no lock, and reads again if the count has changed. So a new node is filled in and
 //! a name is recorded without a lock of their own, and a reader of attributes does not wait for a
-//! long write. The time of change is one word ([`ChangeTime`]). A thread that adds or removes a name
-//! of the node sets it without the node's lock: so the word is consistent by itself, but may be
-//! newer than the rest.
+//! long write.
+//!
+//! The time of change is one word ([`ChangeTime`]). A thread that adds or removes a name of the
+//! node sets it without the node's lock: so the word is consistent by itself, but may be newer than
+//! the rest.
 //!
 //! Pairs, as in any sequence lock: the writer's Release fence behind the odd count pairs with the
 //! reader's Acquire fence before its second read of the count, and the Release of the even count

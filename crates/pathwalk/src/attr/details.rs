@@ -17,6 +17,8 @@ pub enum ChangeCookie {
 
 impl ChangeCookie {
     /// Returns the number.
+    ///
+    /// [`Details`] has an example.
     pub fn number(self) -> u64 {
         match self {
             ChangeCookie::Monotonic(number) | ChangeCookie::Unordered(number) => number,
@@ -55,6 +57,13 @@ pub struct Details {
     pub subvolume: Option<u64>,
 }
 
+/// # For file systems
+///
+/// ```
+/// use pathwalk::{ChangeCookie, Details};
+/// let details = Details::default().with_change(ChangeCookie::Monotonic(7)).with_subvolume(256);
+/// assert_eq!((details.change.map(ChangeCookie::number), details.subvolume), (Some(7), Some(256)));
+/// ```
 impl Details {
     /// Returns the details with a change cookie.
     #[must_use]

@@ -25,6 +25,7 @@ use crate::{Errno, ops};
 /// assert_eq!(owner.chmod("/file", 0o600), Err(Errno::EPERM));
 /// let file = context.lookup("/file")?;
 /// assert_eq!(context.inode_flags_at(&file, "", AtFlags::EMPTY_PATH)?, InodeFlags::IMMUTABLE);
+/// assert_eq!(context.generation_at(&file, "", AtFlags::EMPTY_PATH)?, context.generation("/file")?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Context {

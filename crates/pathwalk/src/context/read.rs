@@ -31,6 +31,7 @@ use crate::{Errno, ops};
 /// context.faccessat(root, "file", Access::READ, AtFlags::EACCESS)?;
 /// assert_eq!(context.fstatat(root, "link", AtFlags::SYMLINK_NOFOLLOW)?.kind, FileType::Symlink);
 /// context.statx_at(root, "file", none, StatxMask::SIZE)?;
+/// context.details_at(root, "file", none, StatxMask::CHANGE_COOKIE)?;
 /// assert_eq!(context.readlinkat(root, "link", &mut body), Ok(4));
 /// context.lookup_at(root, "file", none)?;
 /// context.statfs_at(root, "file")?;

@@ -101,6 +101,8 @@ impl FileBy<'_> {
     }
 
     /// Sets the generation as [`File::set_generation`] does.
+    ///
+    /// [`File::generation`] has an example.
     pub fn set_generation(&self, to: u32) -> Result<(), Errno> {
         self.file.flags_of(&self.who.effective())?.set_generation(to)
     }

@@ -224,9 +224,9 @@ pub trait FileSystem: Send + Sync {
         Ok(Details::default())
     }
 
-    /// Returns the generation of a node: a number that another node under the same inode number does
-    /// not have, for servers that name nodes by both. Default: `ENOTTY`, which says that there is
-    /// none. Source: `FS_IOC_GETVERSION`, `i_generation` of Linux.
+    /// Returns the generation of a node: a number that another node under the same inode number
+    /// does not have, for servers that name nodes by both. Default: `ENOTTY`, which says that there
+    /// is none. Source: `FS_IOC_GETVERSION`, `i_generation` of Linux.
     fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
         let _ = node;
         Err(Errno::ENOTTY)

@@ -26,7 +26,8 @@ impl Trees {
         self.changed(id, attributes, before, (None, IfUnknown::Keep)).map(drop)
     }
 
-    /// Returns the generation of an inode on which the caller has a pin: `ENOTTY` where it has none.
+    /// Returns the generation of an inode on which the caller has a pin: `ENOTTY` where it has
+    /// none.
     pub(crate) fn generation(&self, id: InodeId) -> Result<u32, Errno> {
         self.superblock(id).fs.generation(inode::key_of(self.caches.inodes.record(id)))
     }
