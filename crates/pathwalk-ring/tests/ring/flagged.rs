@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pathwalk::{
-    AtFlags, Context, Credentials, Errno, File, HandleFlags, LEASE_BREAK_TIME, LockKind, OpenFlags, Resolve, RwFlags, StatxMask,
-    Vfs,
+    AtFlags, Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, HandleFlags, LEASE_BREAK_TIME,
+    LockKind, Name, Node, NodeKey, OpenFile, OpenFlags, OpenFor, Resolve, RwFlags, StatxMask, Vfs,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Offset, Op, Ring, Value};
@@ -53,21 +53,59 @@ fn a_read_that_must_not_wait_takes_no_worker() {
     assert_eq!(bytes, b"456789");
 }
 
+/// A file system with one file, which has nothing at hand.
+struct Far;
+
+impl FileSystem for Far {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(Node::new(NodeKey(0), self.attributes(NodeKey(0))?))
+    }
+
+    fn lookup(&self, _: &Directory<'_>, _: Name<'_>) -> Result<Option<Node>, Errno> {
+        Ok(Some(Node::new(NodeKey(1), self.attributes(NodeKey(1))?)))
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        let kind = if node == NodeKey(0) { FileType::Directory } else { FileType::Regular };
+        Ok(Attributes::new(kind, 0o755).with_size(4))
+    }
+
+    fn open(&self, _: NodeKey, _: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        Ok(Box::new(Far))
+    }
+}
+
+impl OpenFile for Far {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let length = buffer.len().min(4usize.saturating_sub(offset as usize));
+        buffer[..length].fill(b'x');
+        Ok(length)
+    }
+}
+
 /// Checks that `EAGAIN` is the answer of a read that must not wait, and that a worker does any
-/// other: on a file system that has nothing at hand.
+/// other.
 #[test]
 fn a_read_that_would_wait_is_again() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("f"), "text").unwrap();
-    let fs = pathwalk_hostfs::HostFs::open(dir.path()).unwrap().with_descriptors(pathwalk_hostfs::Descriptors::AtFirstUse);
-    let context = Vfs::builder().build(fs).unwrap().context(Credentials::root());
+    let context = Vfs::builder().build(Far).unwrap().context(Credentials::root());
     let file = Arc::new(context.open("/f", OpenFlags::READ).unwrap());
-    let expected = file.try_read_at(&mut [0; 4], 0).map_or_else(|errno| -errno.raw(), |length| length as i32);
     let mut ring = ring(&context);
     submit(&mut ring, [Entry::new(0, read(&file, 4, Offset::At(0), RwFlags::NOWAIT))]);
-    assert_eq!((results(&mut ring), ring.pool().stats().workers), (vec![(0, expected)], 0));
+    assert_eq!((results(&mut ring), ring.pool().stats().workers), (vec![(0, EAGAIN)], 0));
     submit(&mut ring, [Entry::new(0, read(&file, 4, Offset::At(0), RwFlags::empty()))]);
     assert_eq!(results(&mut ring), [(0, 4)]);
+}
+
+#[test]
+fn a_lease_is_changed_at_once() {
+    let (context, file) = world();
+    let lease = file.lease(LockKind::Exclusive).unwrap();
+    let mut ring = ring(&context);
+    let set = |id, kind| Entry::new(id, Op::SetLease { lease: lease.clone(), kind });
+    submit(&mut ring, [set(0, LockKind::Unlock)]);
+    submit(&mut ring, [set(1, LockKind::Exclusive)]);
+    assert_eq!(results(&mut ring), [(0, 0), (1, EAGAIN)]);
+    assert_eq!(lease.kind(), LockKind::Unlock);
 }
 
 /// Checks that an entry behind a short read or write is cancelled, as with other reads and writes.
