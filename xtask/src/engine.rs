@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use pathwalk::Statx;
 use pathwalk::permission::NO_ID;
 use pathwalk::{
     AccessTimes, AclState, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow,
@@ -29,7 +30,7 @@ use pathwalk_memfs::{LinkBodies, MemFs, Options};
 use crate::base::{Base, Tree};
 use crate::cast::{self, Actor};
 use crate::composite::all_parts;
-use crate::face::{Company, Face, Kind};
+use crate::face::{Company, Face, Kind, at_odds};
 use crate::op::Op;
 use crate::outcome::{self, Answer, Contents, Interpreter, Node, OF_ACCESSES, Outcome, Transcript, directory_of};
 use crate::program::{Act, MANY_PAGES, Program, Settings, Step};
@@ -329,11 +330,26 @@ impl Stage {
                 if outcome::keeps_size(before.as_ref().ok(), *size) { look().map(Answer::Node) } else { Ok(Answer::Done) }
             }
             Op::Times { at: of, atime, mtime, flags } => context.utimensat(at(of), &of.path.0, *atime, *mtime, *flags).map(done),
-            Op::Stat { at: of, flags } => context.fstatat(at(of), &of.path.0, *flags).map(|found| Answer::Node(node(&found))),
+            Op::Stat { at: of, flags } => {
+                let mut found = context.fstatat(at(of), &of.path.0, *flags)?;
+                if flags.contains(AtFlags::DONT_SYNC) {
+                    found = context.fstatat(at(of), &of.path.0, *flags - AtFlags::DONT_SYNC)?;
+                }
+                Ok(Answer::Node(node(&found)))
+            }
             Op::Statx { at: of, flags, mask } => {
+                let mut found = context.statx(at(of), &of.path.0, *flags, *mask)?;
+                if flags.contains(AtFlags::DONT_SYNC) {
+                    // What the answer says to be up to date has to be so. Then all is compared.
+                    let all = context.statx(at(of), &of.path.0, *flags - AtFlags::DONT_SYNC, *mask)?;
+                    let known = |of: &Statx| node(&of.attributes).only(found.mask);
+                    if known(&found) != known(&all) {
+                        return Err(at_odds());
+                    }
+                    found = all;
+                }
                 // File systems differ in the attributes that they return without being asked.
-                let found = context.statx(at(of), &of.path.0, *flags, *mask)?;
-                Ok(Answer::Some(found.mask & *mask, node(&found.attributes).only(*mask)))
+                Ok(Answer::Some(found.mask & *mask & outcome::COMPARED, node(&found.attributes).only(*mask)))
             }
             Op::Readlink { at: of, size } => {
                 let mut buffer = vec![0; *size as usize];

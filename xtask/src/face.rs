@@ -11,13 +11,15 @@ mod plain;
 mod ring;
 mod tally;
 
+use std::io::{IoSlice, IoSliceMut};
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, LinkFlags,
-    ListedNode, OpenHow, RenameFlags, Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, FileHandle, FileType, Handle,
+    HandleFlags, InodeFlags, Lease, LinkFlags, ListedNode, LockKind, OpenHow, RenameFlags, Resolve, RwFlags, Statx, StatxMask,
+    SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::Pool;
 
@@ -130,7 +132,7 @@ pub trait Face: Send {
 
     /// Returns all attributes that `stat(2)` gives.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
-        self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes)
+        self.context().fstatat(at, path, flags)
     }
 
     /// Checks whether a node may be accessed in this way.
@@ -231,6 +233,36 @@ pub trait Face: Send {
     /// Writes at an offset.
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         file.write_at(data, offset)
+    }
+
+    /// Reads with flags, at an offset or at the position.
+    fn read_with(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
+        file.preadv2(&mut [IoSliceMut::new(buffer)], offset, flags)
+    }
+
+    /// Writes with flags, at an offset or at the position.
+    fn write_with(&mut self, file: &Arc<File>, data: &[u8], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
+        file.pwritev2(&[IoSlice::new(data)], offset, flags)
+    }
+
+    /// Leases a file by the rights of its opener.
+    fn lease(&mut self, file: &Arc<File>, kind: LockKind) -> Result<Lease, Errno> {
+        file.lease(kind)
+    }
+
+    /// Changes or releases a lease.
+    fn set_lease(&mut self, lease: &Lease, kind: LockKind) -> Result<(), Errno> {
+        lease.set(kind)
+    }
+
+    /// Returns the handle of a node.
+    fn name_to_handle(&mut self, at: At<'_>, path: &[u8], flags: HandleFlags) -> Result<(FileHandle, u64), Errno> {
+        self.context().name_to_handle_at(at, path, flags)
+    }
+
+    /// Opens a handle's node.
+    fn open_by_handle(&mut self, mount: &Handle, handle: &FileHandle, how: &OpenHow) -> Result<Arc<File>, Errno> {
+        self.context().open_by_handle(mount, handle, *how).map(Arc::new)
     }
 
     /// Changes the space of a file.

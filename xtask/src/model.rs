@@ -15,7 +15,7 @@ mod xattr;
 
 use anyhow::{Result, anyhow};
 use pathwalk::permission::NO_ID;
-use pathwalk::{Errno, OpenFlags};
+use pathwalk::{Errno, OpenFlags, StatxMask};
 use pathwalk_model::{
     AT_FDCWD, Access, Accesses, AtFlags as ModelAtFlags, Credentials, Model, NodeFlags, OpenFlags as ModelOpenFlags, OpenHow,
     Options, Process, RenameFlags, Whence as ModelWhence,
@@ -215,8 +215,10 @@ impl World {
                 model.stat(process, at(of), &of.path.0, at_flags(*flags)).map(|found| Answer::Node(node(&found)))
             }
             Op::Statx { at: of, flags, mask } => {
-                let found = model.stat(process, at(of), &of.path.0, at_flags(*flags))?;
-                Ok(Answer::Some(*mask, node(&found).only(*mask)))
+                let found = model.statx(process, at(of), &of.path.0, at_flags(*flags), mask.bits())?;
+                let unique = mask.contains(StatxMask::MNT_ID_UNIQUE);
+                let absent = if unique { StatxMask::MNT_ID } else { StatxMask::empty() };
+                Ok(Answer::Some(*mask & (outcome::COMPARED - absent), node(&found).only(*mask)))
             }
             Op::Readlink { at: of, size } => model.readlink(process, at(of), &of.path.0, *size as i32).map(Answer::Bytes),
             Op::Access { at: of, want, flags } => {

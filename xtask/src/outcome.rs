@@ -29,6 +29,10 @@ pub(crate) enum Answer {
     Again,
 }
 
+/// What of a `statx` is compared: ext4 also tells of direct I/O and of atomic writes.
+pub(crate) const COMPARED: StatxMask =
+    StatxMask::BASIC_STATS.union(StatxMask::BTIME).union(StatxMask::MNT_ID).union(StatxMask::MNT_ID_UNIQUE);
+
 /// The byte that is appended to a name that a listing repeats.
 pub(crate) const AGAIN: u8 = b'/';
 

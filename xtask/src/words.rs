@@ -14,6 +14,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bitflags::Flags;
+use bitflags::parser::{ParseHex, WriteHex};
 use pathwalk::{Device, SetTime, Timestamp};
 
 pub(crate) use acl::List;
@@ -214,17 +215,26 @@ impl Word for Text {
     }
 }
 
-/// Appends the names of flags joined by `+`, or `-` for none.
-pub(crate) fn write_flags<F: Flags>(flags: &F, out: &mut String) {
-    let names: Vec<&str> = flags.iter_names().map(|(name, _)| name).collect();
-    out.push_str(if names.is_empty() { "-" } else { "" });
-    out.push_str(&names.join("+"));
+/// Appends the names of flags joined by `+`, or `-` for none. Bits without a name are one number.
+pub(crate) fn write_flags<F: Flags<Bits: WriteHex>>(flags: &F, out: &mut String) {
+    let mut names = flags.iter_names();
+    let mut words: Vec<String> = names.by_ref().map(|(name, _)| name.into()).collect();
+    let rest = names.remaining();
+    if !rest.is_empty() {
+        let mut number = String::from("0x");
+        _ = rest.bits().write_hex(&mut number);
+        words.push(number);
+    }
+    out.push_str(if words.is_empty() { "-" } else { "" });
+    out.push_str(&words.join("+"));
 }
 
 /// Reads names of flags joined by `+`, or `-` for none.
-pub fn read_flags<F: Flags>(word: &str) -> Result<F> {
+pub fn read_flags<F: Flags<Bits: ParseHex>>(word: &str) -> Result<F> {
     let names = word.split('+').filter(|name| *name != "-");
-    let each = names.map(|name| F::from_name(name).ok_or_else(|| anyhow!("no flag is called `{name}`")));
+    let unnamed = |name: &str| F::Bits::parse_hex(name.strip_prefix("0x")?).ok().map(F::from_bits_retain);
+    let flag = |name| F::from_name(name).or_else(|| unnamed(name));
+    let each = names.map(|name| flag(name).ok_or_else(|| anyhow!("no flag is called `{name}`")));
     each.into_iter().try_fold(F::empty(), |all, flag| Ok(all.union(flag?)))
 }
 

@@ -1,7 +1,11 @@
-//! The conversion of `statx(2)` results to [`Attributes`]: every field as the kernel reports it.
+//! The conversion of `statx(2)` results to [`Attributes`]: every field as the kernel reports it;
+//! and what else `statx` tells.
 
-use pathwalk::{AclState, Attributes, Device, Errno, FileType, StatxFlags, Timestamp};
+use pathwalk::{AclState, Attributes, ChangeCookie, Details, Device, Errno, FileType, NodeKey, StatxFlags, StatxMask, Timestamp};
 use rustix::fs::{Statx, StatxFlags as Mask, StatxTimestamp};
+
+use crate::HostFs;
+use crate::open_file::host;
 
 /// The fields that are requested from `statx`.
 pub(crate) const MASK: Mask = Mask::BASIC_STATS.union(Mask::BTIME).union(Mask::MNT_ID);
@@ -28,6 +32,28 @@ pub(crate) fn from_statx(stat: &Statx) -> Result<Attributes, Errno> {
     attributes.flags_mask = StatxFlags::from_kernel(stat.stx_attributes_mask.bits());
     attributes.acl = if kind == FileType::Symlink { AclState::Absent } else { AclState::Unknown };
     Ok(attributes)
+}
+
+/// The number of the subvolume. Source: `STATX_SUBVOL`, Linux 6.10.
+const SUBVOL: Mask = Mask::from_bits_retain(0x8000);
+
+impl HostFs {
+    /// Returns what the host has of a node beside its attributes.
+    pub(crate) fn details_of(&self, key: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        // This asks for the time of the last change, so the next change gets another one.
+        let (node, attributes) = self.tree.reach(key)?;
+        let without_times = if wanted.contains(StatxMask::SUBVOL) { Mask::TYPE | SUBVOL } else { Mask::TYPE };
+        let found = node.stat_some(without_times).map_err(host)?;
+        let mut details = Details::default();
+        // Only file systems with times of several grains leave out a time that is not asked for.
+        if found.stx_mask & Mask::CTIME.bits() == 0 && wanted.contains(StatxMask::CHANGE_COOKIE) {
+            details.change = Some(ChangeCookie::Unordered(attributes.change_attribute()));
+        }
+        if found.stx_mask & SUBVOL.bits() != 0 {
+            details.subvolume = Some(found.stx_subvol);
+        }
+        Ok(details)
+    }
 }
 
 fn timestamp(time: &StatxTimestamp) -> Timestamp {

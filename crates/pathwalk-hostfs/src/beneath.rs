@@ -145,6 +145,11 @@ impl Reached {
         statx(self.fd(), &*self.name)
     }
 
+    /// Returns the node's `statx` result with these attributes alone.
+    pub(crate) fn stat_some(&self, mask: StatxFlags) -> io::Result<Statx> {
+        statx_some(self.fd(), &*self.name, mask)
+    }
+
     /// Returns the key of the node that `stat` describes, which was just returned.
     pub(crate) fn key(&self, keys: &Keys, stat: &Statx) -> Result<NodeKey, Errno> {
         if self.name.is_empty() {
@@ -193,8 +198,12 @@ pub(crate) fn stat_in(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Statx> {
 }
 
 fn statx(fd: BorrowedFd<'_>, name: impl Arg + Copy) -> io::Result<Statx> {
+    statx_some(fd, name, attributes::MASK)
+}
+
+fn statx_some(fd: BorrowedFd<'_>, name: impl Arg + Copy, mask: StatxFlags) -> io::Result<Statx> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    retry_on_intr(|| fs::statx(fd, name, flags, attributes::MASK))
+    retry_on_intr(|| fs::statx(fd, name, flags, mask))
 }
 
 /// Converts an error of the kernel to the engine's.

@@ -3,7 +3,7 @@
 //! - `getxattrat(2)` and `listxattrat(2)`, Linux 6.13: read an extended attribute, or the names of
 //!   all, of a name below a descriptor, including `O_PATH` descriptors.
 //! - `name_to_handle_at(2)`, `open_by_handle_at(2)`.
-//! - `truncate(2)`, `ioctl_ficlonerange(2)`.
+//! - `truncate(2)`, `ioctl_ficlonerange(2)`, `FS_IOC_GETVERSION`.
 //! - `fchmodat2(2)`, Linux 6.6: sets the mode of a node by an `O_PATH` descriptor.
 //! - `setfsuid(2)` and `setfsgid(2)`, of the calling thread alone.
 
@@ -207,6 +207,18 @@ pub(crate) fn clone_range(from: (BorrowedFd<'_>, u64), to: (BorrowedFd<'_>, u64)
     let range = CloneRange { from: from.0.as_raw_fd().into(), offset: from.1, length, at: to.1 };
     // SAFETY: the request reads a `CloneRange`, whose descriptor is open during the call.
     unsafe { rustix::ioctl::ioctl(to.0, rustix::ioctl::Setter::<FICLONERANGE, CloneRange>::new(range)) }
+}
+
+/// The request `FS_IOC_GETVERSION`, `_IOR('v', 1, long)`. The kernel writes an `int`.
+const GETVERSION: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<libc::c_long>(b'v', 1);
+
+/// Returns the generation of the node of a descriptor.
+#[allow(unsafe_code)]
+pub(crate) fn generation(of: BorrowedFd<'_>) -> io::Result<u32> {
+    // SAFETY: the request writes at most a `long`, whose other bytes stay 0. On a big-endian
+    // machine too the kernel writes an `int` at the begin, so four bytes are read.
+    let word = unsafe { rustix::ioctl::ioctl(of, rustix::ioctl::Getter::<GETVERSION, [u32; 2]>::new()) }?;
+    Ok(word[0])
 }
 
 /// Sets the user as which this thread asks file systems, and returns the user before. Does nothing

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags, Leases,
-    MountFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs,
-    SuperblockFlags, XattrFlags, XattrName,
+    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags,
+    Leases, MountFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles,
+    StatFs, StatxMask, SuperblockFlags, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -400,6 +400,22 @@ impl FileSystem for HostFs {
     fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
         match self.attributes(node)?.kind {
             FileType::Regular | FileType::Directory => Open::new(&self.tree, node, OpenFor::READ).inode_flags(),
+            _ => Err(Errno::ENOTTY),
+        }
+    }
+
+    /// Returns the time of the last change as a cookie, where the host's file system gives each
+    /// change after a request for it another one (Linux 6.13, on ext4, XFS, Btrfs and tmpfs); and
+    /// the number of the subvolume.
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        self.tree.with_room(|| self.details_of(node, wanted))
+    }
+
+    /// Opens the node on the host, as [`inode_flags`](FileSystem::inode_flags) does. It cannot be
+    /// set: by the host's handle, which has it, a node is told from others.
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        match self.attributes(node)?.kind {
+            FileType::Regular | FileType::Directory => Open::new(&self.tree, node, OpenFor::READ).generation(),
             _ => Err(Errno::ENOTTY),
         }
     }

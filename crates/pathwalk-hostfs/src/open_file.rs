@@ -94,6 +94,10 @@ impl Open {
         fs::ioctl_setflags(fd, fs::IFlags::from_bits_retain(to.bits() | before & !named)).map_err(host)
     }
 
+    pub(crate) fn generation(&self) -> Result<u32, Errno> {
+        calls::generation(self.fd(Wait::ForHost)?.as_fd()).map_err(host)
+    }
+
     /// Returns `EBADF` unless the file is open for writing.
     fn writable(&self) -> Result<(), Errno> {
         if self.purpose == For::Reading { Err(Errno::EBADF) } else { Ok(()) }

@@ -64,6 +64,10 @@ calls! {
     lookup,
     /// `attributes`
     attributes,
+    /// `details`
+    details,
+    /// `generation`
+    generation,
     /// `read_link`
     read_link,
     /// `permission`

@@ -2,9 +2,9 @@
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AccessTimes, Accessed, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness,
+    Access, AccessTimes, Accessed, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness,
     HandleFor, InodeFlags, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs,
-    Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
+    StatxMask, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
 };
 
 use crate::MemFs;
@@ -25,6 +25,20 @@ impl FileSystem for MemFs {
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         self.0.calls.attributes.count();
         self.0.attributes(node)
+    }
+
+    /// Returns a cookie that only grows. It is the time of the last change, which is moved beyond
+    /// the clock's where the last cookie was asked for within the same tick.
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        self.0.calls.details.count();
+        self.0.details(node, wanted)
+    }
+
+    /// Returns the lower half of the number that [`encode_handle`](FileSystem::encode_handle) puts
+    /// into handles.
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        self.0.calls.generation.count();
+        self.0.generation(node)
     }
 
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {

@@ -201,7 +201,7 @@ impl Options {
 
     /// Sets the clock: `read` is called at each change, instead of the system's clock. It may be
     /// called under a node's lock, so it must neither block nor use the file system. Times from
-    /// 1970 to 2514 are stored.
+    /// 1970 to 2242 are stored.
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
         self.clock = Clock::Given(Arc::new(read));

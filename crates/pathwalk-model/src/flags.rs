@@ -101,6 +101,12 @@ bitflags! {
         const SYMLINK_FOLLOW = libc::AT_SYMLINK_FOLLOW;
         /// The permission of an empty path, which means the file of the descriptor.
         const EMPTY_PATH = libc::AT_EMPTY_PATH;
+        /// The rule that nothing is mounted because of the call (`stat`).
+        const NO_AUTOMOUNT = libc::AT_NO_AUTOMOUNT;
+        /// The request for attributes that are up to date, which all are here (`stat`).
+        const FORCE_SYNC = libc::AT_STATX_FORCE_SYNC;
+        /// The request for attributes of any age (`stat`).
+        const DONT_SYNC = libc::AT_STATX_DONT_SYNC;
         /// The check of the effective identity instead of the real one (`access`).
         const EACCESS = libc::AT_EACCESS;
     }

@@ -62,10 +62,21 @@ pub struct StatFs {
 const STATFS: StatFs = StatFs { longest_name: LONGEST_NAME as u64 };
 
 impl Model {
-    /// Returns the attributes of a node, as `statx` does. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// Returns the attributes of a node, as `statx` does: `EINVAL` for the highest bit of the mask,
+    /// and for both flags about the age of attributes.
+    pub fn statx(&self, process: &mut Process, at: i32, path: &[u8], flags: AtFlags, mask: u32) -> Result<Status> {
+        if mask >> 31 != 0 || flags.contains(AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC) {
+            return Err(Errno::EINVAL);
+        }
+        self.stat(process, at, path, flags)
+    }
+
+    /// Returns the attributes of a node, as `fstatat` does. Flags: `SYMLINK_NOFOLLOW`,
+    /// `EMPTY_PATH`, `NO_AUTOMOUNT`, `FORCE_SYNC`, `DONT_SYNC`.
     pub fn stat(&self, process: &mut Process, at: i32, path: &[u8], flags: AtFlags) -> Result<Status> {
         let call = self.call(process);
-        let node = call.lookup_to_ask(at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)?;
+        let age = AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+        let node = call.lookup_to_ask(at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | age)?;
         Ok(status(&call.state, node))
     }
 

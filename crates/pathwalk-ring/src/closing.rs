@@ -1,12 +1,12 @@
-//! The files and handles that an entry was the last to hold. They go to a worker, because closing a
-//! file may block.
+//! The files, handles and leases that an entry was the last to hold. They go to a worker, because
+//! closing a file may block.
 //!
 //! Always: an owner's call (`submit`, `cancel`, the drop of a ring or a future) closes nothing
 //! itself, unless no thread can be started at all. What others hold too is released in place.
 
 use std::sync::Arc;
 
-use pathwalk::{Errno, File, Handle, Subscription, Vfs};
+use pathwalk::{Errno, File, Handle, Lease, Subscription, Vfs};
 
 use crate::foreign::Foreign;
 use crate::punt::{Cut, Ids, NO_OWNER, Punted, Tag, Which, Work};
@@ -20,6 +20,10 @@ enum Last {
     /// A subscription, whose handle may be the last of a mount.
     Subscription {
         _subscription: Subscription,
+    },
+    /// A lease, whose end may drop what its holder has left to be called.
+    Lease {
+        _lease: Lease,
     },
     /// A handle of another `Vfs` than the entries'. It may be the last of that.
     Handle {
@@ -51,6 +55,9 @@ impl Closing {
             | Op::Readdirplus { file, .. }
             | Op::Read { file, .. }
             | Op::Write { file, .. }
+            | Op::ReadWith { file, .. }
+            | Op::WriteWith { file, .. }
+            | Op::Lease { file, .. }
             | Op::Fsync { file, .. }
             | Op::Lock { file, .. }
             | Op::Fallocate { file, .. }
@@ -75,12 +82,17 @@ impl Closing {
             | Op::Setxattrat { place, .. }
             | Op::InodeFlagsAt { place, .. }
             | Op::SetInodeFlagsAt { place, .. }
+            | Op::Details { place, .. }
+            | Op::GenerationAt { place, .. }
+            | Op::NameToHandleAt { place, .. }
             | Op::Listxattrat { place, .. }
             | Op::Removexattrat { place, .. }
             | Op::Unlinkat { place, .. } => place.into_start().into_iter().for_each(|start| self.handle(start, vfs)),
             Op::Symlinkat { body, place } => {
                 [body, place].into_iter().filter_map(crate::Place::into_start).for_each(|start| self.handle(start, vfs));
             }
+            Op::LookupByHandle { mount, .. } | Op::OpenByHandleAt { mount, .. } => self.handle(mount, vfs),
+            Op::SetLease { lease, .. } | Op::LeaseBreak { lease } => self.lease(lease),
             Op::Nop | Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => {}
         }
     }
@@ -92,8 +104,10 @@ impl Closing {
 
     /// Adds a result that nothing will read. A handle in it is of the context's `Vfs`.
     pub(crate) fn answer(&mut self, answer: Result<Value, Errno>) {
-        if let Ok(Value::File(file)) = answer {
-            self.file(file);
+        match answer {
+            Ok(Value::File(file)) => self.file(file),
+            Ok(Value::Lease(lease)) => self.lease(lease),
+            _ => {}
         }
     }
 
@@ -104,6 +118,10 @@ impl Closing {
 
     fn file(&mut self, file: Arc<File>) {
         self.0.extend(Arc::into_inner(file).map(|file| Foreign::new(Last::File { _file: file })));
+    }
+
+    fn lease(&mut self, lease: Lease) {
+        self.0.push(Foreign::new(Last::Lease { _lease: lease }));
     }
 
     /// Adds a handle of another `Vfs`. A handle of the context's `Vfs` is never the last of it, so

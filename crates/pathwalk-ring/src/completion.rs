@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pathwalk::permission::Acl;
-use pathwalk::{Errno, File, Handle, InodeFlags, Listed, ListedNode, Statx, XattrList};
+use pathwalk::{Details, Errno, File, FileHandle, Handle, InodeFlags, Lease, Listed, ListedNode, LockKind, Statx, XattrList};
 
 /// The result of an operation that succeeded.
 ///
@@ -27,9 +27,10 @@ pub enum Value {
     Listed(Vec<Listed>),
     /// The entries of [`Readdirplus`](crate::Op::Readdirplus).
     ListedNodes(Vec<ListedNode>),
-    /// The buffer that was given to [`Read`](crate::Op::Read), truncated to the bytes read.
+    /// The buffer that was given to [`Read`](crate::Op::Read) or
+    /// [`ReadWith`](crate::Op::ReadWith), truncated to the bytes read.
     Read(Vec<u8>),
-    /// The number of bytes of [`Write`](crate::Op::Write).
+    /// The number of bytes of [`Write`](crate::Op::Write) and [`WriteWith`](crate::Op::WriteWith).
     Written(usize),
     /// The value of [`Getxattrat`](crate::Op::Getxattrat).
     Xattr(Vec<u8>),
@@ -37,6 +38,16 @@ pub enum Value {
     XattrList(XattrList),
     /// The flags of [`InodeFlagsAt`](crate::Op::InodeFlagsAt).
     InodeFlags(InodeFlags),
+    /// The attributes of [`Details`](crate::Op::Details), and what the file system has beside them.
+    Details(Box<(Statx, Details)>),
+    /// The number of [`GenerationAt`](crate::Op::GenerationAt).
+    Generation(u32),
+    /// The handle of [`NameToHandleAt`](crate::Op::NameToHandleAt), and the number of the mount.
+    FileHandle(FileHandle, u64),
+    /// The lease of [`Lease`](crate::Op::Lease).
+    Lease(Lease),
+    /// What the lease of [`LeaseBreak`](crate::Op::LeaseBreak) has to become.
+    Break(LockKind),
 }
 
 impl Value {
@@ -52,6 +63,7 @@ impl Value {
             Value::ListedNodes(entries) => entries.len(),
             Value::Written(bytes) => *bytes,
             Value::Done | Value::File(_) | Value::Statx(_) | Value::Handle(_) | Value::Acl(_) | Value::InodeFlags(_) => 0,
+            Value::Details(_) | Value::Generation(_) | Value::FileHandle(..) | Value::Lease(_) | Value::Break(_) => 0,
         }
     }
 }

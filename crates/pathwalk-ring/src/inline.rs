@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pathwalk::limits::{LINK_MAX, RW_MAX};
-use pathwalk::{Cached, Context, Errno, File, LockWait, MissingName, Resolve};
+use pathwalk::{Cached, Context, Errno, File, LockKind, LockWait, MissingName, Resolve, RwFlags};
 
 use crate::foreign::caught;
+use crate::run::read_with;
 use crate::{Offset, Op, Place, Value};
 
 /// The result of a try.
@@ -29,9 +30,7 @@ impl Op<'_> {
         let cached = context.cached();
         match self.ask(&cached) {
             None => Tried::Punted(None),
-            Some(Err(Errno::EAGAIN)) if !self.is_cached_only(&context) && !self.is_lock_at_once() => {
-                Tried::Punted(cached.missing())
-            }
+            Some(Err(Errno::EAGAIN)) if !self.is_cached_only(&context) && !self.is_at_once() => Tried::Punted(cached.missing()),
             Some(answer) => Tried::Answered(answer),
         }
     }
@@ -64,6 +63,15 @@ impl Op<'_> {
             Op::Read { file, buffer, offset: Offset::At(offset) } => {
                 caught(|| read(file, buffer, *offset)).unwrap_or(Err(Errno::EIO)).map(Value::Read)
             }
+            Op::ReadWith { file, buffer, offset: offset @ Offset::At(_), flags } if flags.contains(RwFlags::NOWAIT) => {
+                let buffer = std::mem::take(buffer);
+                caught(|| read_with(file, buffer, *offset, *flags)).unwrap_or(Err(Errno::EIO)).map(Value::Read)
+            }
+            Op::SetLease { lease, kind } => lease.set(*kind).map(|()| Value::Done),
+            Op::LeaseBreak { lease } => match (lease.kind(), lease.broken()) {
+                (LockKind::Unlock, _) => Ok(Value::Break(LockKind::Unlock)),
+                (_, broken) => broken.map(Value::Break).ok_or(Errno::EAGAIN),
+            },
             Op::Lock { file, lock, kind, .. } => {
                 caught(|| crate::lock::set(file, *lock, *kind, LockWait::No)).unwrap_or(Err(Errno::EIO))
             }
@@ -80,9 +88,14 @@ impl Op<'_> {
         })
     }
 
-    /// Returns whether it is a request for a lock that is not to wait.
-    fn is_lock_at_once(&self) -> bool {
-        matches!(self, Op::Lock { wait: LockWait::No, .. })
+    /// Returns whether an `EAGAIN` is its own answer: it is a request that is not to wait.
+    fn is_at_once(&self) -> bool {
+        match self {
+            Op::Lock { wait, .. } => *wait == LockWait::No,
+            Op::ReadWith { flags, .. } => flags.contains(RwFlags::NOWAIT),
+            Op::SetLease { .. } => true,
+            _ => false,
+        }
     }
 
     /// Returns the path that is looked up in the caches, if the operation is a lookup of one.

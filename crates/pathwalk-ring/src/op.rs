@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, AtFlags, EntryHandles, FallocateFlags, File, InodeFlags, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags,
-    Resolve, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
+    Access, AtFlags, EntryHandles, FallocateFlags, File, FileHandle, Handle, HandleFlags, InodeFlags, Lease, LinkFlags, LockKind,
+    LockWait, OpenHow, RenameFlags, Resolve, RwFlags, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
 };
 
 use crate::{Lock, Place};
@@ -24,19 +24,31 @@ pub enum Offset {
     At(u64),
 }
 
+impl Offset {
+    /// Returns the offset, or none for the position.
+    pub(crate) fn number(self) -> Option<u64> {
+        match self {
+            Offset::Current => None,
+            Offset::At(offset) => Some(offset),
+        }
+    }
+}
+
 /// An operation, with its parameters. Errors are those of the operation of the same name in
 /// [`Context`](pathwalk::Context) or [`File`].
 ///
 /// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an
-/// offset, `Lock`, `PollEvents`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
+/// offset, `ReadWith` at an offset and with `NOWAIT`, `Lock`, `SetLease`, `LeaseBreak`,
+/// `PollEvents`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
 /// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
 /// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
 /// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Readdirplus`, `Listxattrat`,
-/// `Removexattrat`, `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
+/// `Removexattrat`, `InodeFlagsAt`, `SetInodeFlagsAt`, `Details`, `GenerationAt`, leases and
+/// handles are not among those.
 ///
-/// An open, a read and a write of a named pipe, `Lock` and `PollEvents` may wait for long. A thread
-/// that waits there is not counted among the pool's workers. Cancelling the entry, or dropping its
-/// ring or future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
+/// An open, a read and a write of a named pipe, `Lock`, `LeaseBreak` and `PollEvents` may wait for
+/// long. A thread that waits there is not counted among the pool's workers. Cancelling the entry,
+/// or dropping its ring or future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
 ///
 /// ```
 /// use pathwalk::{Access, Credentials, Errno, OpenFlags, Vfs};
@@ -75,7 +87,7 @@ pub enum Op<'p> {
     Statx {
         /// The path.
         place: Place<'p>,
-        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`, `NO_AUTOMOUNT`, `FORCE_SYNC`, `DONT_SYNC`.
         flags: AtFlags,
         /// The requested attributes.
         mask: StatxMask,
@@ -186,6 +198,23 @@ pub enum Op<'p> {
         /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
         flags: AtFlags,
     },
+    /// A request for attributes with what the caches never have, as
+    /// [`details_at`](pathwalk::Context::details_at): [`Value::Details`](crate::Value).
+    Details {
+        /// The path.
+        place: Place<'p>,
+        /// The flags of `Statx`.
+        flags: AtFlags,
+        /// The requested attributes.
+        mask: StatxMask,
+    },
+    /// A read of the generation of a node: [`Value::Generation`](crate::Value).
+    GenerationAt {
+        /// The path.
+        place: Place<'p>,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
     /// A list of the names of all extended attributes: [`Value::XattrList`](crate::Value).
     Listxattrat {
         /// The path.
@@ -264,6 +293,31 @@ pub enum Op<'p> {
         /// The position.
         offset: Offset,
     },
+    /// A read with flags: [`Value::Read`](crate::Value), as [`File::preadv2`] into one buffer. With
+    /// [`NOWAIT`](RwFlags::NOWAIT) and an offset it is answered in `submit`, perhaps by `EAGAIN`.
+    /// Source: `rw_flags` of `IORING_OP_READ`.
+    ReadWith {
+        /// The file.
+        file: Arc<File>,
+        /// The buffer, as long as the data to be read.
+        buffer: Vec<u8>,
+        /// The position.
+        offset: Offset,
+        /// The flags.
+        flags: RwFlags,
+    },
+    /// A write with flags: [`Value::Written`](crate::Value), as [`File::pwritev2`] of one buffer.
+    /// Source: `rw_flags` of `IORING_OP_WRITE`.
+    WriteWith {
+        /// The file.
+        file: Arc<File>,
+        /// The data.
+        data: Vec<u8>,
+        /// The position.
+        offset: Offset,
+        /// The flags.
+        flags: RwFlags,
+    },
     /// A request to put a file on stable storage.
     Fsync {
         /// The file.
@@ -283,6 +337,51 @@ pub enum Op<'p> {
         kind: LockKind,
         /// Whether it waits.
         wait: LockWait,
+    },
+    /// A request for a lease on a file, as [`File::lease`]: [`Value::Lease`](crate::Value).
+    Lease {
+        /// The file.
+        file: Arc<File>,
+        /// The kind of lease.
+        kind: LockKind,
+    },
+    /// A change or the release of a lease, as [`Lease::set`]. Answered in `submit`.
+    SetLease {
+        /// The lease.
+        lease: Lease,
+        /// The kind that it gets.
+        kind: LockKind,
+    },
+    /// A wait until a lease is broken or has ended: [`Value::Break`](crate::Value), as
+    /// [`Lease::wait`]. It takes a thread, as a wait for a lock does.
+    LeaseBreak {
+        /// The lease.
+        lease: Lease,
+    },
+    /// A request for the handle of a node: [`Value::FileHandle`](crate::Value).
+    NameToHandleAt {
+        /// The path.
+        place: Place<'p>,
+        /// The flags.
+        flags: HandleFlags,
+    },
+    /// A lookup of the node of a handle, as [`lookup_by_handle`](pathwalk::Context::lookup_by_handle):
+    /// [`Value::Handle`](crate::Value).
+    LookupByHandle {
+        /// Any node of the mount.
+        mount: Handle,
+        /// The handle.
+        handle: FileHandle,
+    },
+    /// An open of the node of a handle, as [`open_by_handle`](pathwalk::Context::open_by_handle):
+    /// [`Value::File`](crate::Value).
+    OpenByHandleAt {
+        /// Any node of the mount.
+        mount: Handle,
+        /// The handle.
+        handle: FileHandle,
+        /// The flags and the mode.
+        how: OpenHow,
     },
     /// A change of the space of a file, as [`File::fallocate`].
     Fallocate {
@@ -388,6 +487,16 @@ impl<'p> Op<'p> {
             }
             Op::InodeFlagsAt { place, flags } => Op::InodeFlagsAt { place: place.into_owned(), flags },
             Op::SetInodeFlagsAt { place, to, flags } => Op::SetInodeFlagsAt { place: place.into_owned(), to, flags },
+            Op::Details { place, flags, mask } => Op::Details { place: place.into_owned(), flags, mask },
+            Op::GenerationAt { place, flags } => Op::GenerationAt { place: place.into_owned(), flags },
+            Op::NameToHandleAt { place, flags } => Op::NameToHandleAt { place: place.into_owned(), flags },
+            Op::LookupByHandle { mount, handle } => Op::LookupByHandle { mount, handle },
+            Op::OpenByHandleAt { mount, handle, how } => Op::OpenByHandleAt { mount, handle, how },
+            Op::Lease { file, kind } => Op::Lease { file, kind },
+            Op::SetLease { lease, kind } => Op::SetLease { lease, kind },
+            Op::LeaseBreak { lease } => Op::LeaseBreak { lease },
+            Op::ReadWith { file, buffer, offset, flags } => Op::ReadWith { file, buffer, offset, flags },
+            Op::WriteWith { file, data, offset, flags } => Op::WriteWith { file, data, offset, flags },
             Op::Listxattrat { place, flags } => Op::Listxattrat { place: place.into_owned(), flags },
             Op::Removexattrat { place, name, flags } => Op::Removexattrat { place: place.into_owned(), name, flags },
             Op::GetAcl { place, kind, flags } => Op::GetAcl { place: place.into_owned(), kind, flags },

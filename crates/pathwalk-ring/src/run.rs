@@ -1,9 +1,10 @@
 //! The execution of an operation in a thread that may wait.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
 use pathwalk::limits::LINK_MAX;
-use pathwalk::{Context, Errno, File};
+use pathwalk::{Context, Errno, File, RwFlags};
 
 use crate::foreign::caught;
 use crate::inline::Tried;
@@ -25,8 +26,8 @@ impl Wanted {
 impl Op<'_> {
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted(match self {
-            Op::Read { buffer, .. } => buffer.len(),
-            Op::Write { data, .. } => data.len(),
+            Op::Read { buffer, .. } | Op::ReadWith { buffer, .. } => buffer.len(),
+            Op::Write { data, .. } | Op::WriteWith { data, .. } => data.len(),
             _ => 0,
         })
     }
@@ -85,6 +86,27 @@ impl Op<'_> {
             Op::Read { file, buffer, offset } => read(file, std::mem::take(buffer), *offset).map(Value::Read),
             Op::Write { file, data, offset: Offset::Current } => file.write(data).map(Value::Written),
             Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(data, *offset).map(Value::Written),
+            Op::ReadWith { file, buffer, offset, flags } => {
+                read_with(file, std::mem::take(buffer), *offset, *flags).map(Value::Read)
+            }
+            Op::WriteWith { file, data, offset, flags } => {
+                file.pwritev2(&[IoSlice::new(data)], offset.number(), *flags).map(Value::Written)
+            }
+            Op::Details { place, flags, mask } => {
+                context.details_at(place.at(), place.path(), *flags, *mask).map(|found| Value::Details(Box::new(found)))
+            }
+            Op::GenerationAt { place, flags } => context.generation_at(place.at(), place.path(), *flags).map(Value::Generation),
+            Op::NameToHandleAt { place, flags } => {
+                let found = context.name_to_handle_at(place.at(), place.path(), *flags);
+                found.map(|(handle, mount)| Value::FileHandle(handle, mount))
+            }
+            Op::LookupByHandle { mount, handle } => context.lookup_by_handle(mount, handle).map(Value::Handle),
+            Op::OpenByHandleAt { mount, handle, how } => {
+                context.open_by_handle(mount, handle, *how).map(|file| Value::File(Arc::new(file)))
+            }
+            Op::Lease { file, kind } => file.lease(*kind).map(Value::Lease),
+            Op::SetLease { lease, kind } => lease.set(*kind).map(done),
+            Op::LeaseBreak { lease } => lease.wait().map(Value::Break),
             Op::Fsync { file, what } => file.sync(*what).map(done),
             Op::Lock { file, lock, kind, wait } => crate::lock::set(file, *lock, *kind, *wait),
             Op::PollEvents { subscription } => subscription.wait().map(done),
@@ -104,6 +126,13 @@ fn link(context: &Context, place: &Place<'_>) -> Result<Vec<u8>, Errno> {
     body.truncate(length);
     body.shrink_to_fit();
     Ok(body)
+}
+
+/// Reads with flags into a buffer, and truncates it.
+pub(crate) fn read_with(file: &File, mut buffer: Vec<u8>, offset: Offset, flags: RwFlags) -> Result<Vec<u8>, Errno> {
+    let length = file.preadv2(&mut [IoSliceMut::new(&mut buffer)], offset.number(), flags)?;
+    buffer.truncate(length);
+    Ok(buffer)
 }
 
 fn read(file: &File, mut buffer: Vec<u8>, offset: Offset) -> Result<Vec<u8>, Errno> {

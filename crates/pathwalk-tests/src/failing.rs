@@ -33,9 +33,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor, InodeFlags, Name,
-    NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity,
-    XattrFlags, XattrName,
+    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor, InodeFlags,
+    Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, StatxMask, SuperblockFlags, Timestamp,
+    Validity, XattrFlags, XattrName,
 };
 
 use open_file::FailingFile;
@@ -396,6 +396,21 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         self.faults.meet()?;
         self.inner.set_inode_flags(node, to)
+    }
+
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        self.faults.meet()?;
+        self.inner.details(node, wanted)
+    }
+
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        self.faults.meet()?;
+        self.inner.generation(node)
+    }
+
+    fn set_generation(&self, node: NodeKey, to: u32) -> Result<Attributes, Errno> {
+        self.faults.meet()?;
+        self.inner.set_generation(node, to)
     }
 
     fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {

@@ -37,9 +37,33 @@ bitflags! {
         const SYMLINK_NOFOLLOW = 0x100;
         /// `AT_EACCESS`: check by effective instead of real ids (`faccessat` only).
         const EACCESS = 0x200;
+        /// `AT_NO_AUTOMOUNT`: nothing is mounted at the last component because of the call, which
+        /// the engine never does (`stat` and `statx` only).
+        const NO_AUTOMOUNT = 0x800;
         /// `AT_EMPTY_PATH`: an empty path means the starting point itself.
         const EMPTY_PATH = 0x1000;
+        /// `AT_STATX_FORCE_SYNC`: the file system is asked for the attributes, whatever the caches
+        /// have (`stat` and `statx` only).
+        const FORCE_SYNC = 0x2000;
+        /// `AT_STATX_DONT_SYNC`: the attributes are those that the caches have, also if they are
+        /// out of date; the mask of the result names those that are not. `EINVAL` with
+        /// `FORCE_SYNC`; a `stat` with both forces (`stat` and `statx` only).
+        const DONT_SYNC = 0x4000;
     }
+}
+
+impl AtFlags {
+    /// The flags that tell which link and which starting point is meant.
+    pub(crate) const OF_PATH: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
+
+    /// `AT_STATX_SYNC_TYPE`
+    pub(crate) const SYNC_TYPE: AtFlags = AtFlags::FORCE_SYNC.union(AtFlags::DONT_SYNC);
+
+    /// The flags of `fstatat(2)` and `statx(2)`.
+    pub(crate) const OF_STAT: AtFlags = AtFlags::OF_PATH.union(AtFlags::NO_AUTOMOUNT).union(AtFlags::SYNC_TYPE);
+
+    /// The flags of `faccessat2(2)`.
+    pub(crate) const OF_ACCESS: AtFlags = AtFlags::OF_PATH.union(AtFlags::EACCESS);
 }
 
 bitflags! {

@@ -1,14 +1,17 @@
 //! Attributes of nodes, as `stat` returns them and file systems report them.
 //!
-//! Every field of `statx(2)` that belongs to a file is here. Those that belong to a mount or to a
-//! moment (mount id, direct-I/O alignment, subvolume) are not.
+//! Every field of `statx(2)` that belongs to a file is here, also those that file systems are asked
+//! for each time ([`Details`]). The alignment of direct I/O is not, nor are the sizes of atomic
+//! writes: the engine requires no alignment of its own, and refuses such writes.
 
 mod convert;
+mod details;
 mod flags;
 mod metadata;
 mod octal;
 mod statx;
 
+pub use details::{ChangeCookie, Details};
 pub use flags::{InodeFlags, StatxFlags};
 pub(crate) use octal::Octal;
 pub(crate) use statx::Seen;

@@ -117,7 +117,8 @@ pub use abi::{
 };
 pub use abi::{FallocateFlags, RwFlags, SyncFileRange};
 pub use abi::{HandleFlags, XattrFlags};
-pub use attr::{AclState, Attributes, Device, FileType, InodeFlags, Statx, StatxFlags, StatxMask, Timestamp};
+pub use attr::{AclState, Attributes, ChangeCookie, Details, Device, FileType, InodeFlags};
+pub use attr::{Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
 pub use cache::icache::probe::{InodeMatch, InodeState, InodeView};
 pub use cancellation::{Cancellation, WaitObserver};

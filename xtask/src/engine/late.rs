@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AccessTimes, Accessed, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle,
+    Access, AccessTimes, Accessed, AclState, Attributes, Details, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle,
     FileSystem, FoundName, Freshness, HandleFor, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
+    RenameFlags, SetAttributes, StatFs, StatxMask, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags,
+    XattrName,
 };
 
 pub(super) struct Late<F>(F, OnceLock<Notifier>);
@@ -202,6 +203,18 @@ impl<F: FileSystem> FileSystem for Late<F> {
 
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         late(|| self.0.set_inode_flags(node, to))
+    }
+
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        late(|| self.0.details(node, wanted))
+    }
+
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        late(|| self.0.generation(node))
+    }
+
+    fn set_generation(&self, node: NodeKey, to: u32) -> Result<Attributes, Errno> {
+        late(|| self.0.set_generation(node, to))
     }
 
     fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {

@@ -6,7 +6,7 @@ use pathwalk::{Bound, Errno, FileHandle, FileType, Lease, LockKind, LockRange, L
 
 use super::convert::{at_once, node};
 use super::data::Descriptor;
-use super::{Stage, done};
+use super::{Process, Stage, done};
 use crate::cast::Actor;
 use crate::op::Op;
 use crate::open_files::{in_the_way, is_for_socket, leased};
@@ -47,7 +47,7 @@ impl Stage {
             Op::Lease { slot, kind } => self.lease(actor, slot, kind).map(done),
             Op::GetLease { slot } => self.slots.file(slot).getlease().map(leased),
             Op::NameToHandle { kept, ref at, flags } => {
-                let found = self.processes[actor.index()].face.name_to_handle_at(self.slots.at(at.at), &at.path.0, flags)?;
+                let found = self.processes[actor.index()].face.name_to_handle(self.slots.at(at.at), &at.path.0, flags)?;
                 self.keeps.handles[usize::from(kept.0)] = Some(found.0);
                 Ok(Answer::Done)
             }
@@ -58,8 +58,8 @@ impl Stage {
                     return Err(Errno::EBADF);
                 }
                 let how = OpenHow { flags: at_once(flags), ..OpenHow::default() };
-                let file = self.processes[actor.index()].face.open_by_handle(mount.handle(), &handle, how)?;
-                self.keep(actor, slot, Arc::new(file))
+                let file = self.processes[actor.index()].face.open_by_handle(mount.handle(), &handle, &how)?;
+                self.keep(actor, slot, file)
             }
             Op::Reopen { slot, from, flags } => {
                 let how = OpenHow { flags: at_once(flags), ..OpenHow::default() };
@@ -92,11 +92,12 @@ impl Stage {
 
     fn lease(&mut self, actor: Actor, slot: Slot, kind: LockKind) -> Result<(), Errno> {
         let file = self.slots.file(slot);
-        let own = &self.processes[actor.index()].own;
+        let is_own = self.slots.opener(slot) == Some(actor);
+        let Process { own, face, .. } = &mut self.processes[actor.index()];
         let kept = &mut self.keeps.leases[usize::from(slot.0)];
         if kind != LockKind::Unlock {
-            let lease = file.by(own).lease(kind)?;
-            *kept = Some(lease);
+            let leased = if is_own { face.lease(file, kind) } else { file.by(own).lease(kind) };
+            *kept = Some(leased?);
             return Ok(());
         }
         // A request that changes nothing shows whether this actor may lease the file at all.
@@ -104,7 +105,8 @@ impl Stage {
             Err(Errno::EINVAL) if file.handle().kind() == FileType::Regular => {}
             refused => return refused,
         }
-        kept.take().ok_or(Errno::EAGAIN)?.set(kind)
+        let lease = kept.take().ok_or(Errno::EAGAIN)?;
+        face.set_lease(&lease, kind)
     }
 
     fn keep(&mut self, actor: Actor, slot: Slot, file: Arc<pathwalk::File>) -> Result<Answer, Errno> {

@@ -1,6 +1,6 @@
 //! Operations on the space of open files, copies between them, and reads and writes with flags.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSlice;
 
 use pathwalk::Errno;
 
@@ -29,11 +29,16 @@ pub(super) fn space(process: &mut Process, slots: &Descriptors, actor: Actor, op
             slots.file(from).by(own).copy_file_range(start.0, slots.file(to), at.0, length as usize).map(number)
         }
         Op::ReadWith { slot, size, offset, flags } => {
-            read(size, |buffer| slots.file(slot).preadv2(&mut [IoSliceMut::new(buffer)], offset.0, flags))
+            read(size, |buffer| face.read_with(slots.file(slot), buffer, offset.0, flags))
         }
         Op::WriteWith { slot, byte, size, offset, flags } => {
             let data = vec![byte; size as usize];
-            slots.file(slot).by(own).pwritev2(&[IoSlice::new(&data)], offset.0, flags).map(number)
+            let (file, is_own) = (slots.file(slot), slots.opener(slot) == Some(actor));
+            let written = match is_own {
+                true => face.write_with(file, &data, offset.0, flags),
+                false => file.by(own).pwritev2(&[IoSlice::new(&data)], offset.0, flags),
+            };
+            written.map(number)
         }
         Op::SyncFs { slot } => slots.file(slot).syncfs().map(done),
         ref other => unreachable!("{} is no operation on space", other.verb()),

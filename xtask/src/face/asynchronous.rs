@@ -8,8 +8,9 @@ use std::thread::{self, Thread};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags,
-    ListedNode, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, FileHandle, Handle, HandleFlags,
+    InodeFlags, Lease, LinkFlags, ListedNode, LockKind, OpenHow, RenameFlags, RwFlags, Statx, StatxMask, SyncWhat, XattrFlags,
+    XattrList,
 };
 use pathwalk_ring::{AsyncContext, Offset, Place};
 
@@ -88,6 +89,9 @@ impl Face for ByFuture {
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
         if flags.is_empty() {
             return wait(self.face().stat(Place::new(at, path)));
+        }
+        if flags.intersects(AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC | AtFlags::NO_AUTOMOUNT) {
+            return self.context.fstatat(at, path, flags);
         }
         self.lookupat(at, path, flags)?.attributes()
     }
@@ -176,6 +180,33 @@ impl Face for ByFuture {
 
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         wait(self.face().write(file, data.to_vec(), Offset::At(offset)))
+    }
+
+    fn read_with(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
+        let offset = offset.map_or(Offset::Current, Offset::At);
+        let data = wait(self.face().read_with(file, vec![0; buffer.len()], offset, flags))?;
+        Ok(copied(&data, buffer))
+    }
+
+    fn write_with(&mut self, file: &Arc<File>, data: &[u8], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
+        let offset = offset.map_or(Offset::Current, Offset::At);
+        wait(self.face().write_with(file, data.to_vec(), offset, flags))
+    }
+
+    fn lease(&mut self, file: &Arc<File>, kind: LockKind) -> Result<Lease, Errno> {
+        wait(self.face().lease(file, kind))
+    }
+
+    fn set_lease(&mut self, lease: &Lease, kind: LockKind) -> Result<(), Errno> {
+        wait(self.face().set_lease(lease, kind))
+    }
+
+    fn name_to_handle(&mut self, at: At<'_>, path: &[u8], flags: HandleFlags) -> Result<(FileHandle, u64), Errno> {
+        wait(self.face().name_to_handle(Place::new(at, path), flags))
+    }
+
+    fn open_by_handle(&mut self, mount: &Handle, handle: &FileHandle, how: &OpenHow) -> Result<Arc<File>, Errno> {
+        wait(self.face().open_by_handle(mount, handle, *how))
     }
 
     fn fallocate(&mut self, file: &Arc<File>, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {

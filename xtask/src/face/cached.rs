@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pathwalk::{Access, At, AtFlags, Cached, Context, Errno, File, Handle, OpenHow, Statx, StatxMask};
+use pathwalk::{Access, At, AtFlags, Attributes, Cached, Context, Errno, File, Handle, OpenHow, Statx, StatxMask};
 
 use super::tally::Knew;
 use super::{Company, Face, Kind, at_odds};
@@ -83,6 +83,11 @@ impl Face for Caches {
         let wants_all = mask.contains(StatxMask::BASIC_STATS);
         let same = |left: &Statx, right: &Statx| left.mask == right.mask && (!wants_all || left == right);
         self.either(|cached| cached.statx_at(at, path, flags, mask), |context| context.statx_at(at, path, flags, mask), same)
+    }
+
+    fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
+        let same = |left: &Attributes, right: &Attributes| left == right;
+        self.either(|cached| cached.fstatat(at, path, flags), |context| context.fstatat(at, path, flags), same)
     }
 
     fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags,
-    ListedNode, OpenHow, RenameFlags, Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, FileHandle, Handle, HandleFlags,
+    InodeFlags, Lease, LinkFlags, ListedNode, LockKind, OpenHow, RenameFlags, Resolve, RwFlags, Statx, StatxMask, SyncWhat,
+    UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Ring, Value};
 
@@ -158,7 +159,10 @@ impl Face for ByRing {
 
     /// Returns the attributes: by `statx`, or through a handle.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
-        if !self.count.is_multiple_of(3) {
+        let both = AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC;
+        let flags = if flags.contains(both) { flags - AtFlags::DONT_SYNC } else { flags };
+        let only_of_stat = flags.intersects(both | AtFlags::NO_AUTOMOUNT);
+        if only_of_stat || !self.count.is_multiple_of(3) {
             return self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes);
         }
         self.lookupat(at, path, flags)?.attributes()
@@ -253,6 +257,36 @@ impl Face for ByRing {
 
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         value!(self.perform(Op::Write { file: file.clone(), data: data.to_vec(), offset: Offset::At(offset) }), Written)
+    }
+
+    fn read_with(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
+        let offset = offset.map_or(Offset::Current, Offset::At);
+        let op = Op::ReadWith { file: file.clone(), buffer: vec![0; buffer.len()], offset, flags };
+        value!(self.perform(op), Read).map(|data| copied(&data, buffer))
+    }
+
+    fn write_with(&mut self, file: &Arc<File>, data: &[u8], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
+        let offset = offset.map_or(Offset::Current, Offset::At);
+        value!(self.perform(Op::WriteWith { file: file.clone(), data: data.to_vec(), offset, flags }), Written)
+    }
+
+    fn lease(&mut self, file: &Arc<File>, kind: LockKind) -> Result<Lease, Errno> {
+        value!(self.perform(Op::Lease { file: file.clone(), kind }), Lease)
+    }
+
+    fn set_lease(&mut self, lease: &Lease, kind: LockKind) -> Result<(), Errno> {
+        self.done(Op::SetLease { lease: lease.clone(), kind })
+    }
+
+    fn name_to_handle(&mut self, at: At<'_>, path: &[u8], flags: HandleFlags) -> Result<(FileHandle, u64), Errno> {
+        match self.perform(Op::NameToHandleAt { place: Place::new(at, path), flags })? {
+            Value::FileHandle(handle, mount) => Ok((handle, mount)),
+            _ => Err(at_odds()),
+        }
+    }
+
+    fn open_by_handle(&mut self, mount: &Handle, handle: &FileHandle, how: &OpenHow) -> Result<Arc<File>, Errno> {
+        value!(self.perform(Op::OpenByHandleAt { mount: mount.clone(), handle: handle.clone(), how: *how }), File)
     }
 
     fn fallocate(&mut self, file: &Arc<File>, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {

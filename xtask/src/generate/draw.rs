@@ -30,6 +30,9 @@ const SIZES: [u64; 10] = [0, 1, 5, 100, 4095, 4096, 4097, 10_000, 70_000, 1 << 3
 /// The positions of reads far beyond the end, where the model stores nothing.
 const FAR: [u64; 4] = [1 << 17, 1 << 33, i64::MAX as u64 - 1, i64::MAX as u64];
 
+/// The flags that only `stat` and `statx` have.
+const OF_STAT: AtFlags = AtFlags::NO_AUTOMOUNT.union(AtFlags::FORCE_SYNC).union(AtFlags::DONT_SYNC);
+
 impl Draw {
     pub(super) fn mode(&mut self) -> Mode {
         Mode(self.among(&MODES))
@@ -95,7 +98,7 @@ impl Draw {
 
     /// Draws a change of a list, or a read of one.
     fn of_lists(&mut self) -> Op {
-        let flags: AtFlags = self.flags(4);
+        let flags = self.at_flags(4);
         let flags = if self.one_in(20) { flags } else { flags - AtFlags::EACCESS };
         let kind = self.list_kind();
         let wish = if kind == AclKind::Default { Wish::Directory } else { Wish::Any };
@@ -219,7 +222,7 @@ impl Draw {
     }
 
     fn change_of_attributes(&mut self) -> Op {
-        let flags: AtFlags = self.flags(4);
+        let flags = self.at_flags(4);
         let flags = if self.one_in(20) { flags } else { flags - AtFlags::EACCESS };
         let empty = flags.contains(AtFlags::EMPTY_PATH);
         match self.rng.u8(..15) {
@@ -255,23 +258,34 @@ impl Draw {
         }
     }
 
+    /// Draws flags that most operations on a path have.
+    pub(super) fn at_flags(&mut self, n: u32) -> AtFlags {
+        self.flags::<AtFlags>(n) - OF_STAT
+    }
+
     fn question(&mut self) -> Op {
-        let flags: AtFlags = self.flags(4);
+        let flags = self.at_flags(4);
         let empty = flags.contains(AtFlags::EMPTY_PATH);
         match self.rng.u8(..15) {
             0..5 => {
                 // With an empty path the kernel looks at no other flag.
                 let nonsense = !empty && self.one_in(10);
                 let flags = if nonsense { flags } else { flags - AtFlags::EACCESS };
-                Op::Stat { at: self.place_or_start(empty), flags }
+                Op::Stat { at: self.place_or_start(empty), flags: flags | self.of_stat(12) }
             }
-            5 => Op::Statx { at: self.place_or_start(empty), flags: flags - AtFlags::EACCESS, mask: self.statx_mask() },
+            5 => {
+                let flags = (flags - AtFlags::EACCESS) | self.of_stat(4);
+                Op::Statx { at: self.place_or_start(empty), flags, mask: self.statx_mask() }
+            }
             6..9 => {
                 let size = self.among(&[0, 1, 5, 127, 128, 255, 256, 4095, 4096, 8192]);
                 let empty = self.one_in(6);
                 Op::Readlink { at: self.place_or_start(empty), size }
             }
-            9..14 => Op::Access { at: self.place_or_start(empty), want: self.access(), flags },
+            9..14 => {
+                let flags = if self.one_in(40) { flags | self.of_stat(2) } else { flags };
+                Op::Access { at: self.place_or_start(empty), want: self.access(), flags }
+            }
             _ => Op::Statfs { path: self.path(Wish::Any) },
         }
     }
@@ -280,8 +294,16 @@ impl Draw {
         self.flags(2)
     }
 
+    /// Draws some of the flags that only `stat` has.
+    fn of_stat(&mut self, n: u32) -> AtFlags {
+        self.flags::<AtFlags>(n) & OF_STAT
+    }
+
     fn statx_mask(&mut self) -> StatxMask {
-        self.flags(3)
+        let named = StatxMask::all().iter_names().map(|(_, flag)| flag);
+        let mask = named.fold(StatxMask::empty(), |mask, flag| if self.one_in(3) { mask | flag } else { mask });
+        let odd = [1 << 13, 1 << 16, 1 << 29, 1 << 31].map(StatxMask::from_bits_retain);
+        if self.one_in(12) { mask | self.among(&odd) } else { mask }
     }
 
     fn process(&mut self) -> Op {

@@ -15,7 +15,7 @@ const HEADS: [[u8; 4]; 5] = [[0, 0, 0, 2], [1, 0, 0, 2], [0, 0, 0, 3], [1, 0, 0,
 impl Draw {
     /// Draws an operation on the attributes of a node or of an open file.
     pub(super) fn xattr(&mut self) -> Op {
-        let flags: AtFlags = self.flags(3);
+        let flags = self.at_flags(3);
         let flags = if self.one_in(20) { flags } else { flags - AtFlags::EACCESS };
         let at = self.place_or_start(flags.contains(AtFlags::EMPTY_PATH));
         let name = self.xattr_name();

@@ -86,12 +86,15 @@ impl Stage<'_> {
                 // `fstatat(2)` checks all flags where the path is empty, but `statx(2)` returns the
                 // device's number in a better form.
                 fs::statat(at(of), &of.path.0, at_flags(*flags))?;
-                look(at(of), &of.path.0, *flags).map(Answer::Node)
+                // Nor does it mind both of these, which `statx(2)` refuses.
+                let flags = if flags.contains(BOTH) { *flags - BOTH } else { *flags };
+                look(at(of), &of.path.0, flags).map(Answer::Node)
             }
             Op::Statx { at: of, flags, mask } => {
                 let asked = fs::StatxFlags::from_bits_retain(mask.bits());
                 let found = fs::statx(at(of), &of.path.0, at_flags(*flags), asked)?;
-                Ok(Answer::Some(StatxMask::from_bits_truncate(found.stx_mask) & *mask, node(&found)?.only(*mask)))
+                let present = StatxMask::from_bits_retain(found.stx_mask) & *mask & outcome::COMPARED;
+                Ok(Answer::Some(present, node(&found)?.only(*mask)))
             }
             Op::Readlink { at: of, size } => {
                 let mut buffer = vec![0; *size as usize];
@@ -247,6 +250,9 @@ pub(super) fn open(
     let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
     Ok((fd, node))
 }
+
+/// The two flags that contradict each other.
+const BOTH: AtFlags = AtFlags::FORCE_SYNC.union(AtFlags::DONT_SYNC);
 
 /// The number of retries of an open that other processes make uncertain.
 const TRIES: u32 = 1000;

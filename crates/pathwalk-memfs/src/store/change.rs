@@ -95,7 +95,7 @@ impl Store {
         // under the lock that is held.
         inode.set_parent(dir.dir.ino);
         let now = self.now();
-        inode.slot.record.touch_ctime(now);
+        inode.slot.record.touch_name(now);
         dir.add(&name, inode, &self.ledger);
         dir.changed(0, now);
         Ok(Held { store: self, inode })

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use pathwalk::{Errno, FileHandle, FoundName, NodeKey};
+use pathwalk::{Errno, FileHandle, FileType, FoundName, NodeKey};
 
 use super::{Held, Store};
 
@@ -18,6 +18,15 @@ impl Store {
     pub(crate) fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
         self.inode(node)?;
         FileHandle::new(KIND, &node.0.to_be_bytes())
+    }
+
+    /// Returns the generation of a file or directory: `ENOTTY` for other nodes, which no call
+    /// reaches.
+    pub(crate) fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        let inode = self.inode(node)?;
+        let has_one = matches!(inode.kind(), FileType::Regular | FileType::Directory);
+        // The node's key, which was just checked, has it.
+        if has_one { Ok(inode.key().generation as u32) } else { Err(Errno::ENOTTY) }
     }
 
     /// Returns the node of a handle; `ESTALE` if it is gone.

@@ -155,7 +155,7 @@ impl<'a> Inode<'a> {
     /// nothing is left or another thread gives back what is left.
     #[inline]
     pub(crate) fn lose_name(&self, now: Timestamp) -> Left {
-        self.slot.record.touch_ctime(now);
+        self.slot.record.touch_name(now);
         self.slot.life.unlink()
     }
 

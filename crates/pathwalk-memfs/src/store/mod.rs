@@ -34,6 +34,7 @@
 
 mod acl;
 mod change;
+mod change_time;
 mod copy;
 mod data;
 mod fallocate;
@@ -59,7 +60,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hashbrown::DefaultHashBuilder;
 use parking_lot::Mutex;
-use pathwalk::{AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey, Timestamp};
+use pathwalk::{
+    AclState, Attributes, ChangeCookie, Details, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey, StatxMask,
+    Timestamp,
+};
 
 use crate::calls::Counters;
 use crate::options::{LinkBodies, LinkSizes, Options};
@@ -197,6 +201,19 @@ impl Store {
         let dir = self.inode(dir)?;
         let names = dir.names()?;
         Ok(names.find(&self.hashed(name)).map(|place| names.key(place).into()))
+    }
+
+    /// Returns the change cookie of a node, if it is wanted.
+    pub(crate) fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        let inode = self.inode(node)?;
+        if !wanted.contains(StatxMask::CHANGE_COOKIE) {
+            return Ok(Details::default());
+        }
+        let cookie = {
+            let _locked = inode.lock_shared();
+            inode.slot.record.change_cookie()
+        };
+        self.inode(node).map(|_| Details::default().with_change(ChangeCookie::Monotonic(cookie)))
     }
 
     pub(crate) fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {

@@ -3,9 +3,11 @@
 //! A writer holds the node's lock exclusively, and keeps the sequence count odd during the change.
 //! A reader takes no lock, and reads again if the count has changed. So a new node is filled in and
 //! a name is recorded without a lock of their own, and a reader of attributes does not wait for a
-//! long write. The time of change is one word. A thread that adds or removes a name of the node
-//! sets it without the node's lock: so the word is consistent by itself, but may be newer than the
-//! rest.
+//! long write.
+//!
+//! The time of change is one word ([`ChangeTime`]). A thread that adds or removes a name of the
+//! node sets it without the node's lock: so the word is consistent by itself, but may be newer than
+//! the rest.
 //!
 //! Pairs, as in any sequence lock: the writer's Release fence behind the odd count pairs with the
 //! reader's Acquire fence before its second read of the count, and the Release of the even count
@@ -17,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, A
 use pathwalk::permission::AclKind;
 use pathwalk::{AclState, Attributes, Device, FileType, InodeFlags, NewKind, NewNode, SetAttributes, StatxFlags, Timestamp};
 
+use super::change_time::{ChangeTime, packed, unpacked};
 use super::pages::PAGE;
 
 /// The size of a block in bytes, the unit of `st_blocks`.
@@ -70,7 +73,7 @@ pub(crate) struct Record {
     /// without its lock. Set by the thread that stores the content, and cleared by the one that
     /// frees the node, which no other thread can reach by then.
     pub(super) filled: AtomicBool,
-    ctime: AtomicU64,
+    ctime: ChangeTime,
     /// A value that depends on the type: the number of pages that a file or link takes, the number
     /// of directories in a directory, or the number of a device.
     pub(super) extent: AtomicU64,
@@ -105,7 +108,7 @@ impl Record {
             self.extent.store(extent, Relaxed);
             self.set_atime(now);
             self.set_mtime(now);
-            self.ctime.store(packed(now), Relaxed);
+            self.ctime.begin(now);
             self.btime.store(packed(now), Relaxed);
         });
     }
@@ -216,9 +219,20 @@ impl Record {
         if matches!(kind, FileType::Regular | FileType::Symlink) { self.extent() } else { 0 }
     }
 
-    /// Records that a name of the node or in it was added or removed.
+    /// Records a change. The caller has the node's lock exclusively.
     pub(crate) fn touch_ctime(&self, now: Timestamp) {
-        self.ctime.store(packed(now), Relaxed);
+        self.ctime.touch(now);
+    }
+
+    /// Records that a name of the node was added or removed. The caller has the lock of its
+    /// directory.
+    pub(crate) fn touch_name(&self, now: Timestamp) {
+        self.ctime.touch_by_name(now);
+    }
+
+    /// Returns the change cookie. The caller has the node's lock.
+    pub(super) fn change_cookie(&self) -> u64 {
+        self.ctime.give_out()
     }
 
     /// Records a change of the data or the names.
@@ -241,6 +255,7 @@ impl Record {
     /// file has pages, which are those before the change. Otherwise it updates none, also where the
     /// mode loses set-id bits with it. A tmpfs does the same.
     pub(super) fn set(&self, set: &SetAttributes, now: Timestamp) {
+        let loses_bits = set.mode.is_some_and(|mode| mode != self.mode());
         if let Some(mode) = set.mode {
             self.set_mode(mode);
         }
@@ -263,8 +278,10 @@ impl Record {
         if let Some(mtime) = set.mtime.or(resizes.then_some(now)) {
             self.set_mtime(mtime);
         }
-        if !keeps_times {
-            self.touch_ctime(now);
+        match (keeps_times, loses_bits) {
+            (false, _) => self.touch_ctime(now),
+            (true, true) => self.ctime.touch_if_given_out(),
+            (true, false) => {}
         }
     }
 
@@ -328,7 +345,7 @@ impl Record {
         }
         into.atime = Timestamp { seconds: self.atime.load(Relaxed), nanoseconds: self.atime_nanoseconds.load(Relaxed) };
         into.mtime = Timestamp { seconds: self.mtime.load(Relaxed), nanoseconds: self.mtime_nanoseconds.load(Relaxed) };
-        into.ctime = unpacked(self.ctime.load(Relaxed));
+        into.ctime = self.ctime.time();
         into.btime = Some(unpacked(self.btime.load(Relaxed)));
         into.flags = self.flags();
         into.flags_mask = KEPT_FLAGS;
@@ -353,31 +370,10 @@ fn directory_size(names: usize) -> u64 {
     (names as u64 + 2) * ENTRY_SIZE
 }
 
-/// Returns a time of the clock in one word: 34 bits of seconds, which last from 1970 to 2514, and
-/// 30 bits of nanoseconds.
-fn packed(time: Timestamp) -> u64 {
-    let seconds = time.seconds.clamp(0, (1 << 34) - 1) as u64;
-    seconds << 30 | u64::from(time.nanoseconds)
-}
-
-fn unpacked(word: u64) -> Timestamp {
-    Timestamp { seconds: (word >> 30) as i64, nanoseconds: (word & ((1 << 30) - 1)) as u32 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::Clock;
-
-    #[test]
-    fn times_of_the_clock_fit_into_a_word() {
-        for seconds in [0, 1, 1_800_000_000, (1 << 34) - 1] {
-            let time = Timestamp { seconds, nanoseconds: 999_999_999 };
-            assert_eq!(unpacked(packed(time)), time);
-        }
-        let odd = [-1, 1 << 34].map(|seconds| unpacked(packed(Timestamp { seconds, nanoseconds: 5 })).seconds);
-        assert_eq!(odd, [0, (1 << 34) - 1]);
-    }
 
     /// Checks that two fields that are always changed together are always read together.
     #[test]

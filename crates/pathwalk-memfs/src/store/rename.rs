@@ -179,5 +179,5 @@ impl Store {
 /// Records that a node has a new name, in `dir`.
 fn arrived(node: Inode<'_>, dir: Inode<'_>, now: Timestamp) {
     node.set_parent(dir.ino);
-    node.slot.record.touch_ctime(now);
+    node.slot.record.touch_name(now);
 }

@@ -9,9 +9,9 @@ use std::sync::{Arc, RwLock};
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle, FileSystem, FoundName,
+    Access, AclState, Attributes, Details, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle, FileSystem, FoundName,
     Freshness, HandleFor, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings,
-    StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
+    StatFs, StatxMask, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 use pathwalk_memfs::MemFs;
 
@@ -223,6 +223,18 @@ impl FileSystem for Wild {
 
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         self.hooks.around("set_inode_flags", || self.inner.set_inode_flags(node, to))
+    }
+
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        self.hooks.around("details", || self.inner.details(node, wanted))
+    }
+
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        self.hooks.around("generation", || self.inner.generation(node))
+    }
+
+    fn set_generation(&self, node: NodeKey, to: u32) -> Result<Attributes, Errno> {
+        self.hooks.around("set_generation", || self.inner.set_generation(node, to))
     }
 
     fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use pathwalk::{
-    Access, AtFlags, EntryHandles, FallocateFlags, File, InodeFlags, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve,
-    SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
+    Access, AtFlags, EntryHandles, FallocateFlags, File, HandleFlags, InodeFlags, LinkFlags, LockKind, OpenFlags, OpenHow,
+    RenameFlags, Resolve, RwFlags, StatxMask, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
 };
 use pathwalk_ring::{Offset, Op, Place};
 
@@ -44,7 +44,13 @@ fn offset(random: &mut Rng) -> Offset {
 
 fn of_file(random: &mut Rng, files: &mut Files) -> Op<'static> {
     let Some(file) = file(random, files) else { return open(random) };
-    match random.u32(..12) {
+    match random.u32(..15) {
+        12 => {
+            let flags = if random.bool() { RwFlags::NOWAIT } else { RwFlags::HIPRI };
+            Op::ReadWith { file, buffer: vec![0; random.usize(..9)], offset: offset(random), flags }
+        }
+        13 => Op::WriteWith { file, data: vec![1; random.usize(..9)], offset: offset(random), flags: RwFlags::APPEND },
+        14 => Op::Lease { file, kind: LockKind::Shared },
         0..3 => Op::Read { file, buffer: vec![0; random.usize(..9)], offset: offset(random) },
         3..5 => Op::Write { file, data: vec![1; random.usize(..9)], offset: offset(random) },
         5..6 => Op::Getdents { file, at_most: random.usize(..5) },
@@ -56,10 +62,13 @@ fn of_file(random: &mut Rng, files: &mut Files) -> Op<'static> {
     }
 }
 
-/// Returns an operation on extended attributes or on flags of users.
+/// Returns an operation on extended attributes, on flags of users, or on what servers ask for.
 fn xattr(random: &mut Rng, place: Place<'static>) -> Op<'static> {
     let (name, flags) = (b"user.a".to_vec(), AtFlags::empty());
-    match random.u32(..6) {
+    match random.u32(..9) {
+        6 => Op::Details { place, flags, mask: StatxMask::CHANGE_COOKIE },
+        7 => Op::GenerationAt { place, flags },
+        8 => Op::NameToHandleAt { place, flags: HandleFlags::empty() },
         0 => Op::Getxattrat { place, name, flags },
         1 => Op::Setxattrat { place, name, value: vec![0; random.usize(..9)], how: XattrFlags::empty(), flags },
         2 => Op::Listxattrat { place, flags },

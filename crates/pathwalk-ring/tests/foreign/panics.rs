@@ -102,6 +102,8 @@ fn closing_is_part_of_the_entry() {
                 | Op::Readdirplus { .. }
                 | Op::Read { .. }
                 | Op::Write { .. }
+                | Op::ReadWith { .. }
+                | Op::WriteWith { .. }
                 | Op::Fsync { .. }
                 | Op::Fallocate { .. }
                 | Op::Close { .. }

@@ -6,8 +6,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use pathwalk::{
-    Access, At, Context, Credentials, EntryHandles, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat,
-    UnlinkFlags, Vfs,
+    Access, At, Context, Credentials, EntryHandles, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, RwFlags,
+    SyncWhat, UnlinkFlags, Vfs,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{Completion, Entry, EntryFlags, Offset, Op, Place, Pool, Ring};
@@ -75,7 +75,7 @@ impl World {
 pub(crate) type MakeOp = fn(&World) -> Op<'static>;
 
 /// One operation of each kind. Those of a file are the last to hold it.
-pub(crate) const OPS: [(&str, MakeOp); 34] = [
+pub(crate) const OPS: [(&str, MakeOp); 42] = [
     ("nop", |_| Op::Nop),
     ("open", |_| Op::open("/d/a", OpenFlags::READ)),
     ("open a cached one", |world| {
@@ -108,6 +108,30 @@ pub(crate) const OPS: [(&str, MakeOp); 34] = [
     ("removexattr", |_| Op::Removexattrat { place: "/d/a".into(), name: b"user.a".into(), flags: Default::default() }),
     ("lsattr", |_| Op::InodeFlagsAt { place: "/d/a".into(), flags: Default::default() }),
     ("chattr", |_| Op::SetInodeFlagsAt { place: "/d/a".into(), to: pathwalk::InodeFlags::NODUMP, flags: Default::default() }),
+    ("details", |_| Op::Details { place: "/d/a".into(), flags: Default::default(), mask: pathwalk::StatxMask::CHANGE_COOKIE }),
+    ("generation", |_| Op::GenerationAt { place: "/d/a".into(), flags: Default::default() }),
+    ("handle", |_| Op::NameToHandleAt { place: "/d/a".into(), flags: Default::default() }),
+    ("lookup by handle", |world| {
+        let handle = world.context.name_to_handle("/d/a", Default::default()).unwrap().0;
+        Op::LookupByHandle { mount: world.context.root().clone(), handle }
+    }),
+    ("open by handle", |world| {
+        let handle = world.context.name_to_handle("/d/a", Default::default()).unwrap().0;
+        Op::OpenByHandleAt { mount: world.context.root().clone(), handle, how: OpenFlags::READ.into() }
+    }),
+    ("read with", |world| Op::ReadWith {
+        file: world.file(),
+        buffer: vec![0; 8],
+        offset: Offset::Current,
+        flags: RwFlags::HIPRI,
+    }),
+    ("read now", |world| Op::ReadWith { file: world.file(), buffer: vec![0; 8], offset: Offset::At(0), flags: RwFlags::NOWAIT }),
+    ("write with", |world| Op::WriteWith {
+        file: world.file(),
+        data: b"x".into(),
+        offset: Offset::At(0),
+        flags: RwFlags::APPEND,
+    }),
     ("list", |world| Op::Getdents { file: world.dir(), at_most: 10 }),
     ("list nodes", |world| Op::Readdirplus { file: world.dir(), at_most: 10, handles: EntryHandles::With }),
     ("read", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::Current }),

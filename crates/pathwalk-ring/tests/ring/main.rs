@@ -5,6 +5,7 @@ mod answers;
 mod common;
 mod ending;
 mod events;
+mod flagged;
 mod leases;
 mod limits;
 mod links;

@@ -5,7 +5,9 @@ use bitflags::bitflags;
 use super::{Attributes, StatxFlags};
 
 bitflags! {
-    /// A set of attributes that are requested or present. Source: `stx_mask` in `statx(2)`.
+    /// A set of attributes that are requested or present. A bit without a name here may be
+    /// requested and is never present, as `STATX_WRITE_ATOMIC`: the engine refuses such writes. The
+    /// highest bit is `EINVAL` (`STATX__RESERVED`). Source: `stx_mask` in `statx(2)`.
     ///
     /// ```
     /// use pathwalk::{Credentials, StatxMask, Vfs};
@@ -43,15 +45,37 @@ bitflags! {
         const BASIC_STATS = 0x7ff;
         /// The time of creation.
         const BTIME = 0x800;
-        /// `STATX_MNT_ID_UNIQUE`: the mount's number.
-        const MNT_ID = 0x4000;
+        /// The mount's number.
+        const MNT_ID = 0x1000;
+        /// The mount's number, which no other mount ever has. Here that is the same number; the
+        /// result has this bit if it was requested, and else `MNT_ID`, as on Linux.
+        const MNT_ID_UNIQUE = 0x4000;
+        /// The number of the subvolume: see [`Context::details`](crate::Context::details).
+        const SUBVOL = 0x8000;
+        /// The change cookie: see [`Context::details`](crate::Context::details). Inside of Linux
+        /// only; user space may set the bit, and gets nothing for it.
+        const CHANGE_COOKIE = 0x4000_0000;
+        const _ = !0;
     }
 }
 
 impl StatxMask {
     /// The attributes that the cache always has.
-    pub(crate) const KEPT: StatxMask =
-        StatxMask::TYPE.union(StatxMask::MODE).union(StatxMask::UID).union(StatxMask::GID).union(StatxMask::MNT_ID);
+    pub(crate) const KEPT: StatxMask = StatxMask::TYPE
+        .union(StatxMask::MODE)
+        .union(StatxMask::UID)
+        .union(StatxMask::GID)
+        .union(StatxMask::MNT_ID)
+        .union(StatxMask::MNT_ID_UNIQUE);
+
+    /// What the caches never have.
+    pub(crate) const DETAILS: StatxMask = StatxMask::SUBVOL.union(StatxMask::CHANGE_COOKIE);
+
+    /// The attributes of [`Attributes`].
+    const ATTRIBUTES: StatxMask = StatxMask::BASIC_STATS.union(StatxMask::BTIME);
+
+    /// `STATX__RESERVED`: no request has it.
+    pub(crate) const RESERVED: StatxMask = StatxMask::from_bits_retain(1 << 31);
 }
 
 /// Attributes, and which of them are valid. Source: `struct statx` in `statx(2)`.
@@ -72,12 +96,18 @@ pub struct Statx {
 }
 
 impl Statx {
-    pub(crate) fn new(mut attributes: Attributes, wanted: StatxMask, seen: Seen) -> Statx {
+    pub(crate) fn new(attributes: Attributes, wanted: StatxMask, seen: Seen) -> Statx {
+        let known = if StatxMask::KEPT.contains(wanted) { StatxMask::KEPT } else { StatxMask::ATTRIBUTES };
+        Statx::of_known(attributes, known, wanted, seen)
+    }
+
+    /// Returns a result in which these attributes are up to date.
+    pub(crate) fn of_known(mut attributes: Attributes, known: StatxMask, wanted: StatxMask, seen: Seen) -> Statx {
         attributes.flags.set(StatxFlags::MOUNT_ROOT, seen.is_root);
         attributes.flags_mask |= StatxFlags::MOUNT_ROOT;
-        let known = if StatxMask::KEPT.contains(wanted) { StatxMask::KEPT } else { StatxMask::all() };
         let unborn = if attributes.btime.is_some() { StatxMask::empty() } else { StatxMask::BTIME };
-        Statx { mask: known - unborn, attributes, mount_id: seen.mount }
+        let mount = if wanted.contains(StatxMask::MNT_ID_UNIQUE) { StatxMask::MNT_ID_UNIQUE } else { StatxMask::MNT_ID };
+        Statx { mask: (known & (StatxMask::ATTRIBUTES - unborn)) | mount, attributes, mount_id: seen.mount }
     }
 }
 

@@ -155,7 +155,8 @@ impl Cached<'_> {
     /// Returns attributes as [`Context::fstatat`] does.
     #[inline]
     pub fn fstatat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Attributes, Errno> {
-        self.statx_at(at, path, flags, StatxMask::BASIC_STATS).map(Attributes::from)
+        let at = self.context.begin(at);
+        self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::fstatat(env, at, path, flags))
     }
 
     /// Checks rights as [`Context::access`] does.

@@ -1,4 +1,4 @@
-//! Operations of [`Context`] on the flags of nodes that users set.
+//! Operations of [`Context`] on the flags of nodes that users set, and on generations.
 
 use super::{AsPath, At, Context};
 use crate::abi::AtFlags;
@@ -25,6 +25,7 @@ use crate::{Errno, ops};
 /// assert_eq!(owner.chmod("/file", 0o600), Err(Errno::EPERM));
 /// let file = context.lookup("/file")?;
 /// assert_eq!(context.inode_flags_at(&file, "", AtFlags::EMPTY_PATH)?, InodeFlags::IMMUTABLE);
+/// assert_eq!(context.generation_at(&file, "", AtFlags::EMPTY_PATH)?, context.generation("/file")?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Context {
@@ -69,5 +70,19 @@ impl Context {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
         ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::inode_flags::set_at(&self.asker, at, path, to, flags))
+    }
+
+    /// Returns the generation of a node, as [`File::generation`](crate::File::generation) does,
+    /// which has an example. No right to the node is required.
+    pub fn generation(&self, path: impl AsPath) -> Result<u32, Errno> {
+        self.generation_at(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Does the same as [`generation`](Self::generation) from a starting point and with
+    /// `SYMLINK_NOFOLLOW` or `EMPTY_PATH`.
+    pub fn generation_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<u32, Errno> {
+        self.may_ask_file_system()?;
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::generation::get_at(&self.asker, at, path, flags))
     }
 }

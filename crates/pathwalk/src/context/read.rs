@@ -2,7 +2,7 @@
 
 use super::{AsPath, At, Context, Steps, steps};
 use crate::abi::AtFlags;
-use crate::attr::{Attributes, Statx, StatxMask};
+use crate::attr::{Attributes, Details, Statx, StatxMask};
 use crate::fs_api::StatFs;
 use crate::handle::Handle;
 use crate::ops::Way;
@@ -31,6 +31,7 @@ use crate::{Errno, ops};
 /// context.faccessat(root, "file", Access::READ, AtFlags::EACCESS)?;
 /// assert_eq!(context.fstatat(root, "link", AtFlags::SYMLINK_NOFOLLOW)?.kind, FileType::Symlink);
 /// context.statx_at(root, "file", none, StatxMask::SIZE)?;
+/// context.details_at(root, "file", none, StatxMask::CHANGE_COOKIE)?;
 /// assert_eq!(context.readlinkat(root, "link", &mut body), Ok(4));
 /// context.lookup_at(root, "file", none)?;
 /// context.statfs_at(root, "file")?;
@@ -108,14 +109,17 @@ impl Context {
     }
 
     /// Returns the requested attributes of the node at `path`, and perhaps others. A request for
-    /// only type, mode, owner and group never asks the file system for what is cached. `EINVAL` for
-    /// unknown bits of the mask. Source: `statx(2)`.
+    /// only type, mode, owner and group never asks the file system for what is cached. Source:
+    /// `statx(2)`.
     pub fn statx(&self, path: impl AsPath, mask: StatxMask) -> Result<Statx, Errno> {
         self.statx_at(At::Cwd, path, AtFlags::empty(), mask)
     }
 
-    /// Does the same as [`statx`](Self::statx) from a starting point and with flags. `EINVAL` for
-    /// `EACCESS`.
+    /// Does the same as [`statx`](Self::statx) from a starting point and with flags.
+    ///
+    /// By [`FORCE_SYNC`](AtFlags::FORCE_SYNC) the file system is asked for the attributes, whatever
+    /// the caches have. By [`DONT_SYNC`](AtFlags::DONT_SYNC) it is not asked for them, and the mask
+    /// of the result has those alone that are up to date. `EINVAL` for both, and for `EACCESS`.
     pub fn statx_at<'a>(
         &self,
         at: impl Into<At<'a>>,
@@ -127,6 +131,29 @@ impl Context {
             return self.cached().statx_at(at, path, flags, mask);
         }
         ops::stat::statx(&self.asker, self.begin(at), path.path_bytes(), flags, mask)
+    }
+
+    /// Returns the requested attributes, and what the file system has beside them: see [`Details`].
+    /// Each request asks the file system. A bit of the mask says what is there.
+    ///
+    /// With a change cookie come attributes that were read after it, so a client that keeps both
+    /// sees each later change. By [`DONT_SYNC`](AtFlags::DONT_SYNC) there are no details. `EAGAIN`
+    /// under [`Resolve::CACHED`](crate::Resolve::CACHED).
+    pub fn details(&self, path: impl AsPath, mask: StatxMask) -> Result<(Statx, Details), Errno> {
+        self.details_at(At::Cwd, path, AtFlags::empty(), mask)
+    }
+
+    /// Does the same as [`details`](Self::details) from a starting point and with the flags of
+    /// [`statx_at`](Self::statx_at).
+    pub fn details_at<'a>(
+        &self,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
+        flags: AtFlags,
+        mask: StatxMask,
+    ) -> Result<(Statx, Details), Errno> {
+        self.may_ask_file_system()?;
+        ops::stat::statx_by_flags(&self.asker, self.begin(at), path.path_bytes(), flags, mask)
     }
 
     /// Copies the body of a link into `buffer`, truncated to its size, and returns the number of

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
-use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
+use crate::attr::{AclState, Attributes, Details, InodeFlags, StatxMask, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::text::Name;
@@ -142,6 +142,15 @@ macro_rules! by_pointer {
             }
             fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
                 (**self).find_name(node)
+            }
+            fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+                (**self).details(node, wanted)
+            }
+            fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+                (**self).generation(node)
+            }
+            fn set_generation(&self, node: NodeKey, to: u32) -> Result<Attributes, Errno> {
+                (**self).set_generation(node, to)
             }
             fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
                 (**self).inode_flags(node)

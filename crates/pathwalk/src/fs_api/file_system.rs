@@ -6,7 +6,7 @@ use super::{
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
-use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
+use crate::attr::{AclState, Attributes, Details, InodeFlags, StatxMask, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::text::Name;
@@ -29,6 +29,8 @@ use crate::text::Name;
 /// | keep extended attributes | [`get_xattr`](Self::get_xattr), [`list_xattrs`](Self::list_xattrs), [`set_xattr`](Self::set_xattr), [`remove_xattr`](Self::remove_xattr) |
 /// | be served to clients that keep handles | [`encode_handle`](Self::encode_handle), [`decode_handle`](Self::decode_handle), [`find_name`](Self::find_name) |
 /// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
+/// | give an NFS server change cookies | [`details`](Self::details) |
+/// | give a FUSE server generations | [`generation`](Self::generation) |
 /// | have the times of accesses kept as Linux does | [`access_times`](Self::access_times), [`accessed`](Self::accessed) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
 /// | change without the engine | [`attached`](Self::attached), which hands over a [`Notifier`] |
@@ -210,6 +212,34 @@ pub trait FileSystem: Send + Sync {
     /// Returns the attributes of a node as they are now. Called when those cached are known to be
     /// out of date.
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno>;
+
+    /// Returns those of the details that the mask names, as far as the file system has them. Called
+    /// for each [`Context::details`](crate::Context::details), since nothing of them is cached.
+    /// Default: has none. Source: `i_op->getattr` of Linux.
+    ///
+    /// A change cookie is another one after each change of the node: of its data, its attributes
+    /// and, for a directory, its names. The engine asks for the attributes after it.
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        let _ = (node, wanted);
+        Ok(Details::default())
+    }
+
+    /// Returns the generation of a node: a number that another node under the same inode number
+    /// does not have, for servers that name nodes by both. Default: `ENOTTY`, which says that there
+    /// is none. Source: `FS_IOC_GETVERSION`, `i_generation` of Linux.
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        let _ = node;
+        Err(Errno::ENOTTY)
+    }
+
+    /// Sets the generation of a node, moves `ctime`, and returns all attributes as they are then.
+    /// The engine has checked the right to do so. Handles that have the old one in them may lead
+    /// nowhere afterwards, so few file systems allow it. Default: `ENOTTY`. Source:
+    /// `FS_IOC_SETVERSION`.
+    fn set_generation(&self, node: NodeKey, to: u32) -> Result<Attributes, Errno> {
+        let _ = (node, to);
+        Err(Errno::ENOTTY)
+    }
 
     /// Returns the body of a link that came without one in its [`Node`]: 0 to 4095 bytes.
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {

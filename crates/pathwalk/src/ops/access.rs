@@ -109,7 +109,7 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
     let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
     let env = Env::of(asker, whose, at);
     let follow = follow(flags);
-    match target(&env, at, path, flags, AtFlags::all())? {
+    match target(&env, at, path, flags, AtFlags::OF_ACCESS)? {
         Target::Start(start) => check(&env, &start, want),
         Target::Path(from) => {
             let env = env.from(from);

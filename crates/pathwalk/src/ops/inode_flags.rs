@@ -93,11 +93,11 @@ impl FlagsOf<'_> {
         Ok(())
     }
 
-    fn inode(&self) -> InodeId {
+    pub(super) fn inode(&self) -> InodeId {
         self.world.caches().dentries.inode(self.place.dentry())
     }
 
-    fn writing(&self) -> Result<MountWriter<'_>, Errno> {
+    pub(super) fn writing(&self) -> Result<MountWriter<'_>, Errno> {
         MountWriter::new(self.world, self.place.mount()).ok_or(Errno::EROFS)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod acl;
 pub(crate) mod cached;
 pub(crate) mod connect;
 pub(crate) mod execute;
+pub(crate) mod generation;
 pub(crate) mod handles;
 mod healed;
 pub(crate) mod inode_flags;
@@ -54,6 +55,11 @@ fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], flags: AtFlags, allowed: At
     if !allowed.contains(flags) {
         return Err(Errno::EINVAL);
     }
+    target_of(env, at, path, flags)
+}
+
+/// Does the same with flags that were checked.
+fn target_of<'a>(env: &Env<'a>, at: Begin, path: &[u8], flags: AtFlags) -> Result<Target<'a>, Errno> {
     if path.is_empty() && !flags.contains(AtFlags::EMPTY_PATH) {
         return Err(Errno::ENOENT);
     }

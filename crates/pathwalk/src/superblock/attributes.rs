@@ -2,7 +2,7 @@
 
 use super::Trees;
 use crate::Errno;
-use crate::attr::Attributes;
+use crate::attr::{Attributes, Details, StatxMask};
 use crate::cache::icache::inode::{self, WORD, attributes_of, flags, of_type};
 use crate::cache::icache::snapshot::words;
 use crate::cache::icache::store::{IfMoved, IfUnknown, UnderWay};
@@ -91,14 +91,32 @@ impl Trees {
         }
     }
 
-    /// Returns attributes of which type, mode and owner are up to date.
-    pub(crate) fn kept_attributes(&self, id: InodeId) -> Result<Attributes, Errno> {
-        self.known_snapshot(id)?;
+    /// Asks the file system for the attributes of an inode on which the caller has a pin, whatever
+    /// the caches have.
+    pub(crate) fn asked_again(&self, id: InodeId) -> Result<Attributes, Errno> {
+        let is_unknown = self.at_hand(id).1 & flags::UNKNOWN != 0;
+        if is_unknown { self.refresh(id) } else { self.refresh_with(id, |_| IfUnknown::Keep) }
+    }
+
+    /// Returns the attributes that the caches have, and the inode's word, which says how many of
+    /// them are up to date.
+    pub(crate) fn at_hand(&self, id: InodeId) -> (Attributes, u64) {
         loop {
             if let Some(words) = words(&self.caches, id) {
-                return Ok(attributes_of(&words));
+                return (attributes_of(&words), words[WORD]);
             }
             yield_now();
         }
+    }
+
+    /// Returns what the file system has of a node beside its attributes.
+    pub(crate) fn details(&self, id: InodeId, wanted: StatxMask) -> Result<Details, Errno> {
+        self.superblock(id).fs.details(inode::key_of(self.caches.inodes.record(id)), wanted)
+    }
+
+    /// Returns attributes of which type, mode and owner are up to date.
+    pub(crate) fn kept_attributes(&self, id: InodeId) -> Result<Attributes, Errno> {
+        self.known_snapshot(id)?;
+        Ok(self.at_hand(id).0)
     }
 }

@@ -1,4 +1,5 @@
-//! The flags of nodes that users set: the file system is asked for them each time.
+//! The flags of nodes that users set, and their generations: the file system is asked for them each
+//! time.
 //!
 //! What the engine enforces of them, immutable and append-only, is in the attributes, too, and
 //! those are cached.
@@ -22,6 +23,20 @@ impl Trees {
         let key = inode::key_of(self.caches.inodes.record(id));
         let before = self.caches.versions.of(id);
         let attributes = self.superblock(id).fs.set_inode_flags(key, to)?;
+        self.changed(id, attributes, before, (None, IfUnknown::Keep)).map(drop)
+    }
+
+    /// Returns the generation of an inode on which the caller has a pin: `ENOTTY` where it has
+    /// none.
+    pub(crate) fn generation(&self, id: InodeId) -> Result<u32, Errno> {
+        self.superblock(id).fs.generation(inode::key_of(self.caches.inodes.record(id)))
+    }
+
+    /// Sets the generation.
+    pub(crate) fn set_generation(&self, id: InodeId, to: u32, _held: &ChangingHeld<'_>) -> Result<(), Errno> {
+        let key = inode::key_of(self.caches.inodes.record(id));
+        let before = self.caches.versions.of(id);
+        let attributes = self.superblock(id).fs.set_generation(key, to)?;
         self.changed(id, attributes, before, (None, IfUnknown::Keep)).map(drop)
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor, InodeFlags,
-    Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt,
-    Written, XattrFlags, XattrName,
+    Access, AclState, Attributes, Details, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor,
+    InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, StatxMask,
+    SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 /// What is done around each call of a file system and of its open files.
@@ -137,6 +137,18 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
 
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         self.with.around(|| self.fs.set_inode_flags(node, to))
+    }
+
+    fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
+        self.with.around(|| self.fs.details(node, wanted))
+    }
+
+    fn generation(&self, node: NodeKey) -> Result<u32, Errno> {
+        self.with.around(|| self.fs.generation(node))
+    }
+
+    fn set_generation(&self, node: NodeKey, to: u32) -> Result<Attributes, Errno> {
+        self.with.around(|| self.fs.set_generation(node, to))
     }
 
     fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
