@@ -423,4 +423,18 @@ mod tests {
         let same = 1 + CHILDREN_LOCKS as u32;
         assert_eq!([1, 2, same].map(|slot| held.covers(DentryId(slot))), [true, false, true]);
     }
+
+    /// Checks that no pin is taken by a word of a change that is under way, or of one before it.
+    #[test]
+    fn a_word_that_is_odd_or_old_gives_no_pin() {
+        let dentries = Dentries::new(2).expect("room for two");
+        let id = dentries.take().expect("it is the first");
+        pin::revive(dentries.life(id));
+        let before = dentries.word(id);
+        let writing = dentries.write(id);
+        let odd = dentries.line(id)[WORD].load(Ordering::Relaxed);
+        assert!(odd & seqcount::ODD != 0 && !dentries.pin_sampled(id, odd) && !dentries.pin_sampled(id, before));
+        writing.end(0);
+        assert!(!dentries.pin_sampled(id, before) && dentries.pin_sampled(id, dentries.word(id)));
+    }
 }
