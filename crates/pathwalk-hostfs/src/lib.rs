@@ -29,9 +29,9 @@
 //!   by then: any other is `ESTALE`. To open one, this process needs `CAP_DAC_READ_SEARCH`, and
 //!   `/proc`. On ext4, a file that is not in the host's cache has a path only by a handle that was
 //!   asked for with [`CONNECTABLE`](pathwalk::HandleFlags::CONNECTABLE) (Linux 6.13). By any other
-//!   handle it is `ESTALE`, unless the root is that of a whole file system: then it is opened without a path,
-//!   and keeps a descriptor as long as it is held. Nodes on other mounts than the root's have
-//!   identities alone ([`FID`](pathwalk::HandleFlags::FID)).
+//!   handle it is `ESTALE`, unless the root is that of a whole file system: then it is opened
+//!   without a path, and keeps a descriptor as long as it is held. Nodes on other mounts than the
+//!   root's have identities alone ([`FID`](pathwalk::HandleFlags::FID)).
 //! - **ACLs** are read when a directory is loaded, and when any other node is first checked. Where
 //!   there is an ACL, checks use its entries.
 //! - **The flags of its own mount apply to each node**, whether that is the root's mount or one

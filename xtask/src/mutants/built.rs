@@ -94,7 +94,7 @@ fn known(condition: &Meta) -> Option<bool> {
         },
         _ if is(&"unix") => Some(cfg!(unix)),
         _ if is(&"windows") => Some(cfg!(windows)),
-        _ => LEFT_OUT.iter().any(|name| is(name)).then_some(false),
+        _ => LEFT_OUT.iter().any(is).then_some(false),
     }
 }
 
