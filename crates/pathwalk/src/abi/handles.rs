@@ -3,8 +3,8 @@
 use bitflags::bitflags;
 
 bitflags! {
-    /// The kind of handle that is asked for, and the treatment of the path of [`Context::name_to_handle`](crate::Context::name_to_handle).
-    /// Source: `name_to_handle_at(2)`.
+    /// The kind of handle that is asked for, and the treatment of the path, of
+    /// [`Context::name_to_handle`](crate::Context::name_to_handle). Source: `name_to_handle_at(2)`.
     ///
     /// ```
     /// use pathwalk::{Credentials, HandleFlags, Vfs};
