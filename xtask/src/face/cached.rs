@@ -120,6 +120,8 @@ impl Face for Caches {
     fn read_at(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         match file.try_read_at(buffer, offset) {
             Err(Errno::EAGAIN) => Kind::Cached.count(Knew::No),
+            // What is not at hand ends a read early, as it ends one with `RWF_NOWAIT`.
+            Ok(length) if length < buffer.len() => Kind::Cached.count(Knew::No),
             answer => {
                 Kind::Cached.count(Knew::Yes);
                 return answer;
