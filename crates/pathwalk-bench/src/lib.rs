@@ -32,6 +32,7 @@ pub mod open_cached;
 pub mod peers;
 pub mod pinned;
 pub mod readlink;
+pub mod resolver;
 pub mod rounds;
 pub mod trace;
 pub mod variants;

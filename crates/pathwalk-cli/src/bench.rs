@@ -3,6 +3,7 @@
 
 mod open_cached;
 mod pinned;
+mod resolver;
 mod walktrees;
 mod wide;
 
@@ -29,6 +30,7 @@ const TURN: Duration = Duration::from_millis(20);
 pub(crate) enum Own {
     OpenCached(open_cached::OpenCachedArgs),
     Pinned(pinned::PinnedArgs),
+    Resolver(resolver::ResolverArgs),
     Walktrees(walktrees::WalktreesArgs),
     Wide(wide::WideArgs),
 }
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.own {
         Some(Own::OpenCached(args)) => open_cached::run(args),
         Some(Own::Pinned(args)) => pinned::run(args),
+        Some(Own::Resolver(args)) => resolver::run(args),
         Some(Own::Walktrees(args)) => walktrees::run(args),
         Some(Own::Wide(args)) => wide::run(args),
         None => run_races(args),

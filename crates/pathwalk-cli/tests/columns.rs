@@ -108,6 +108,8 @@ fn benches_fit() {
     fits(&["bench", "walktrees", "--threads", "2", "--dirs", "2", "--files", "20"], 80);
     fits(&["bench", "walktrees", "--threads", "1,2", "--dirs", "2", "--files", "20", "--beside", "dashmap"], 80);
     fits(&["bench", "pinned", "--slots", "1000", "--pinned", "50,99", "--rounds", "1"], 80);
+    std::fs::write(format!("{dir}/module.js"), "require('./module')").unwrap();
+    fits(&["bench", "resolver", dir, "--first-runs", "1", "--rounds", "1"], 80);
     fits(&["bench", "wide", "--paths", "1000", "--rounds", "1", "--turn", "1", "--on", dir], 80);
 }
 

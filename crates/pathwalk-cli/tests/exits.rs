@@ -35,6 +35,7 @@ const TABLE: &[Row] = &[
     ),
     row(&["bench", "walktrees"], [Some(&["--threads", "1", "--dirs", "1", "--files", "5"]), None, Some(&["--threads", "1,1"])]),
     row(&["bench", "pinned"], [Some(&["--unlink-all", "10"]), None, Some(&["--rounds", "0"])]),
+    row(&["bench", "resolver"], [None, None, Some(&["/no/such"])]),
     row(
         &["bench", "wide"],
         [

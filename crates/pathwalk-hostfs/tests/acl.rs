@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use pathwalk::permission::AclKind;
 use pathwalk::{
     Access, At, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion, Vfs,
 };
-use pathwalk::permission::AclKind;
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::skipped;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pathwalk::{
     At, AtFlags, Attributes, ChangeCookie, Context, Credentials, Details, Directory, Errno, FileSystem, FileType, InodeFlags,
-    LinkFlags, MountFlags, Name, NewKind, Node, NodeKey, OpenFlags, Resolve, SetTime, StatxFlags, StatxMask, Timestamp, Vfs, XattrFlags,
+    LinkFlags, MountFlags, Name, NewKind, Node, NodeKey, OpenFlags, Resolve, SetTime, StatxFlags, StatxMask, Timestamp, Vfs,
+    XattrFlags,
 };
 use pathwalk_memfs::{Calls, MemFs, Options};
 
