@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU32;
 
 use anyhow::{Context, Result, ensure};
 use pathwalk::{
-    Capabilities, Errno, FallocateFlags, FileSystem, HandleFlags, Leases, OpenFlags, RwFlags, SpecialFiles, StatxMask,
+    Capabilities, Errno, FallocateFlags, FileSystem, HandleFlags, InodeFlags, Leases, OpenFlags, RwFlags, SpecialFiles, StatxMask,
 };
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
@@ -65,6 +65,10 @@ impl Kind {
             // page at hand.
             if program.steps.iter().any(|step| allocates(&step.op)) {
                 program.steps.retain(|step| !matches!(step.op, Op::SeekData { .. } | Op::SeekHole { .. }));
+            }
+            // A file that may only grow, and has suid or sgid bits, gets no space there.
+            if program.steps.iter().any(|step| matches!(step.op, Op::SetFlags { set, .. } if set.contains(InodeFlags::APPEND))) {
+                program.steps.retain(|step| !matches!(step.op, Op::Fallocate { .. }));
             }
             for step in &mut program.steps {
                 match &mut step.op {

@@ -124,6 +124,8 @@
 //!   with data: a process with `CAP_SYS_RESOURCE` is not limited.
 //! - Read and write past the caches of the host: `O_DIRECT` is accepted where the host accepts it,
 //!   and no alignment is required then.
+//! - Refuse, as ext4 does, to allocate space in a file that may only grow and whose suid or sgid
+//!   bits would go with that: the space is allocated, and the bits go with the next write.
 //! - Refuse to seek to a position beyond the greatest size of a file of the host.
 //! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed
 //!   by their text (`pipe:[7]`), so they are absent where the kernel finds an open file.

@@ -75,18 +75,18 @@ impl HostFs {
     }
 
     /// Clears suid and sgid bits of a file whose mode the host refuses to set, since it may only
-    /// grow or is immutable: by the write that follows, or by a change of owner to the same one,
-    /// which some file systems allow.
+    /// grow or is immutable: by a change of owner to the same one, which some file systems allow, or
+    /// by the write that follows.
     fn clear(&self, key: NodeKey, (node, before): (&Reached, &Attributes), mode: u16, cause: SetCause) -> Result<(), Errno> {
-        if cause == SetCause::Write && self.tree.open.clear_at_next_write(key, before.gid) {
+        let changed = {
+            let _clears = Clearing::begin(before.gid)?;
+            fs::chownat(node.fd(), "", None, None, AtFlags::EMPTY_PATH).map_err(host)
+        };
+        let now = from_statx(&node.stat().map_err(host)?)?;
+        if now.mode == mode || cause == SetCause::Write && self.tree.open.clear_at_next_write(key, before.gid) {
             return Ok(());
         }
-        {
-            let _clears = Clearing::begin(before.gid)?;
-            fs::chownat(node.fd(), "", None, None, AtFlags::EMPTY_PATH).map_err(host)?;
-        }
-        let now = from_statx(&node.stat().map_err(host)?)?;
-        if now.mode == mode { Ok(()) } else { Err(Errno::EPERM) }
+        changed.and(Err(Errno::EPERM))
     }
 
     /// Sets the size of a regular file. With `truncate(2)`, the host's file system decides about
