@@ -57,8 +57,7 @@ impl Call<'_> {
             if !self.state.node(node).is_directory() {
                 return Err(Errno::ENOTDIR);
             }
-            let made = self.make_nameless_in(node, flags, 0)?;
-            return Ok(self.add_descriptor(made, flags));
+            return self.open_nameless_in(node, flags, 0);
         }
         if flags.contains(OpenFlags::PATH) {
             if flags.contains(OpenFlags::DIRECTORY) && !self.state.node(node).is_directory() {
@@ -67,6 +66,6 @@ impl Call<'_> {
         } else {
             self.open_found(node, None, flags, flags.contains(OpenFlags::DIRECTORY))?;
         }
-        Ok(self.add_descriptor(node, flags))
+        Ok(self.add_descriptor(node, None, flags))
     }
 }

@@ -212,6 +212,8 @@ impl Node {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct OpenFile {
     pub(crate) node: Id,
+    /// The directory that it was made in without a name, which is there as long as the file is open.
+    pub(crate) within: Option<Id>,
     pub(crate) flags: OpenFlags,
     /// The position in bytes, at most `i64::MAX`.
     pub(crate) offset: u64,
@@ -416,6 +418,7 @@ impl State {
     /// Stores an open file, which pins its node.
     pub(crate) fn add_open(&mut self, id: Id, file: OpenFile) {
         self.pin(file.node);
+        file.within.into_iter().for_each(|directory| self.pin(directory));
         self.open.insert(id, file);
     }
 
@@ -436,13 +439,14 @@ impl State {
     pub(crate) fn close(&mut self, id: Id) -> Result<()> {
         let file = self.open_file_mut(id)?;
         file.descriptors -= 1;
-        let node = file.node;
+        let (node, within) = (file.node, file.within);
         if file.descriptors == 0 {
             self.open.remove(&id);
             self.release_locks_of(id);
             self.end_lease(id);
             self.closed(node);
             self.unpin(node);
+            within.into_iter().for_each(|directory| self.unpin(directory));
         }
         Ok(())
     }

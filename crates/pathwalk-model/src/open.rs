@@ -76,11 +76,11 @@ impl Model {
         check(how)?;
         let flags = how.flags;
         let node = match () {
-            () if flags.contains(OpenFlags::TMPFILE_BIT) => call.open_nameless(at, path, how)?,
+            () if flags.contains(OpenFlags::TMPFILE_BIT) => return call.open_nameless(at, path, how),
             () if flags.contains(OpenFlags::PATH) => call.lookup_place(at, path, flags)?,
             () => call.open_named(at, path, how)?,
         };
-        Ok(call.add_descriptor(node, flags))
+        Ok(call.add_descriptor(node, None, flags))
     }
 
     /// Closes a descriptor, as `close` does.
@@ -161,11 +161,11 @@ impl Call<'_> {
         self.state.close(file)
     }
 
-    pub(crate) fn add_descriptor(&mut self, node: Id, flags: OpenFlags) -> i32 {
+    pub(crate) fn add_descriptor(&mut self, node: Id, within: Option<Id>, flags: OpenFlags) -> i32 {
         let opener = self.process.credentials_id();
         let id = self.process.next_id();
         let descriptor = self.process.free_descriptor();
-        self.state.add_open(id, OpenFile { node, flags, offset: 0, opener, descriptors: 1 });
+        self.state.add_open(id, OpenFile { node, within, flags, offset: 0, opener, descriptors: 1 });
         self.process.descriptors.insert(descriptor, id);
         descriptor
     }
@@ -179,16 +179,17 @@ impl Call<'_> {
     }
 
     /// Makes the node for `TMPFILE`. A removed directory is allowed, since no name is put into it.
-    fn open_nameless(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
+    fn open_nameless(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<i32> {
         let directory = self.lookup_directory(at, path, follow(how.flags))?;
-        self.make_nameless_in(directory, how.flags, how.mode as u32)
+        self.open_nameless_in(directory, how.flags, how.mode as u32)
     }
 
-    pub(crate) fn make_nameless_in(&mut self, directory: Id, flags: OpenFlags, mode: u32) -> Result<Id> {
+    pub(crate) fn open_nameless_in(&mut self, directory: Id, flags: OpenFlags, mode: u32) -> Result<i32> {
         may_own(self.who())?;
         permission(self.state.node(directory), self.who(), Access::WRITE | Access::EXECUTE)?;
         let tmpfile = if flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
-        self.make_nameless(directory, Body::empty_file(0, tmpfile), mode)
+        let made = self.make_nameless(directory, Body::empty_file(0, tmpfile), mode)?;
+        Ok(self.add_descriptor(made, Some(directory), flags))
     }
 
     fn open_named(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
