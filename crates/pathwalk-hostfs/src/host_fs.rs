@@ -25,6 +25,7 @@ use crate::OpenError;
 use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, Root, errno, open_beneath, own_descriptors};
+use crate::coherence::Coherence;
 use crate::descriptors::{MOST, OpenFiles, Reopening};
 use crate::guard::Guard;
 use crate::key::{Identity, Keys};
@@ -60,6 +61,8 @@ pub struct HostFs {
     descriptors: Descriptors,
     special_files: SpecialFiles,
     leases: Leases,
+    /// What the caches promise about changes by others.
+    pub(crate) coherence: Coherence,
 }
 
 /// A node as it was just loaded.
@@ -120,7 +123,7 @@ impl HostFs {
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
         let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes });
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
-        Ok(HostFs { tree, key, source, descriptors, special_files, leases })
+        Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence: Coherence::default() })
     }
 
     /// Sets when open files get their descriptors of the host. The default is

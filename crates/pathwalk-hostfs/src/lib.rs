@@ -157,6 +157,7 @@ mod batches;
 mod beneath;
 mod calls;
 mod change;
+mod coherence;
 mod credentials;
 mod descriptors;
 mod error;
@@ -179,6 +180,7 @@ mod small_name;
 mod tree;
 mod xattr;
 
+pub use coherence::Coherence;
 pub use credentials::credentials;
 pub use error::OpenError;
 pub use host_fs::HostFs;
