@@ -58,8 +58,9 @@ impl HostFs {
     ///
     /// [`Coherence`] has an example.
     #[must_use]
-    pub fn with_coherence(self, coherence: Coherence) -> HostFs {
-        HostFs { coherence, ..self }
+    pub fn with_coherence(mut self, coherence: Coherence) -> HostFs {
+        self.coherence = coherence;
+        self
     }
 
     /// Returns what the caches promise about changes by others.
