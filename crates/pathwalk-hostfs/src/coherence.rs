@@ -2,9 +2,18 @@
 //!
 //! What it does not do: keep the promises, which is the work of the modules of each mode.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use pathwalk::Notifier;
+
 use crate::HostFs;
+use crate::key::{Identity, Keys};
+use crate::nodes::{Kept, Nodes};
+use crate::tree::Changes;
+use crate::watch::Watch;
+use crate::watch::drain::Look;
+use crate::watch::event::{WatchBy, WatchEvent, WatchStats};
 
 /// What the answers of a `Vfs` on a [`HostFs`] promise about changes that do not go through that
 /// `Vfs`, chosen by [`HostFs::with_coherence`]. What goes through the `Vfs` is seen at once in each
@@ -54,12 +63,17 @@ pub enum Coherence {
 }
 
 impl HostFs {
-    /// Sets what the caches promise about changes by others. The default is [`Coherence::Watch`].
+    /// Sets what the caches promise about changes by others. The default is [`Coherence::Frozen`]
+    /// after [`open`](Self::open), and [`Coherence::Exclusive`] after
+    /// [`open_writable`](Self::open_writable).
     ///
     /// [`Coherence`] has an example.
     #[must_use]
     pub fn with_coherence(mut self, coherence: Coherence) -> HostFs {
         self.coherence = coherence;
+        if coherence == Coherence::Watch {
+            self.identify_by_handles();
+        }
         self
     }
 
@@ -68,5 +82,111 @@ impl HostFs {
     /// [`Coherence`] has an example.
     pub fn coherence(&self) -> Coherence {
         self.coherence
+    }
+
+    /// Sets by which means [`Coherence::Watch`] watches. The default is [`WatchBy::Any`].
+    ///
+    /// ```
+    /// use pathwalk_hostfs::{Coherence, HostFs, WatchBy};
+    /// let fs = HostFs::open("/".as_ref())?.with_coherence(Coherence::Watch).with_watch_by(WatchBy::Inotify);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_watch_by(mut self, by: WatchBy) -> HostFs {
+        self.watch.by = by;
+        self
+    }
+
+    /// Sets the largest number of inotify watches that are used. The default is no bound but the
+    /// kernel's, which all processes of a user share. Directories beyond it are checked at each use.
+    ///
+    /// ```
+    /// use pathwalk_hostfs::{Coherence, HostFs};
+    /// let fs = HostFs::open("/".as_ref())?.with_coherence(Coherence::Watch).with_most_watches(10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_most_watches(mut self, most: usize) -> HostFs {
+        self.watch.most = most;
+        self
+    }
+
+    /// Sets the function that is called for each event of [`Coherence::Watch`], after the caches
+    /// were told. It is called by one thread at a time, and must not wait for that thread, as
+    /// [`catch_up`](Self::catch_up) does.
+    ///
+    /// [`WatchEvent`] has an example.
+    #[must_use]
+    pub fn on_watch_event(mut self, observer: impl Fn(&WatchEvent) + Send + Sync + 'static) -> HostFs {
+        self.watch.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Handles all events that the kernel has queued, in the mode [`Coherence::Watch`]. What a call
+    /// of another process changed, and had returned before this was called, is seen by each
+    /// operation that begins after this has returned: the kernel queues the event within the
+    /// changing call. Nothing is done in other modes, and before a `Vfs` is built.
+    ///
+    /// So two processes that pass a message for each change, and call this when a message comes,
+    /// see each other's writes. Without it, a change is seen as soon as its event was handled, which
+    /// takes some milliseconds. Waits for the thread that handles events, and for no process.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_hostfs::{Coherence, HostFs};
+    /// use std::sync::Arc;
+    ///
+    /// let tree = tempfile::tempdir()?;
+    /// let fs = Arc::new(HostFs::open(tree.path())?.with_coherence(Coherence::Watch));
+    /// let context = Vfs::builder().build(Arc::clone(&fs))?.context(Credentials::root());
+    /// assert!(context.stat("/new").is_err());
+    /// std::fs::write(tree.path().join("new"), "by another way")?;
+    /// fs.catch_up();
+    /// assert_eq!(context.stat("/new")?.size, 14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn catch_up(&self) {
+        if let Some(watch) = self.tree.watch.get() {
+            watch.drain(&self.tree, Look::AtMountsToo);
+        }
+    }
+
+    /// Returns the counts of the watch: all 0 in other modes than [`Coherence::Watch`], and before a
+    /// `Vfs` is built.
+    ///
+    /// ```
+    /// use pathwalk::Vfs;
+    /// use pathwalk_hostfs::{Coherence, HostFs};
+    /// use std::sync::Arc;
+    /// let fs = Arc::new(HostFs::open("/".as_ref())?.with_coherence(Coherence::Watch));
+    /// let vfs = Vfs::builder().build(Arc::clone(&fs))?;
+    /// let stats = fs.watch_stats();
+    /// if let Some(why) = stats.why_uncovered {
+    ///     println!("{} directories are not watched: {why}", stats.uncovered);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watch_stats(&self) -> WatchStats {
+        self.tree.watch.get().map(|watch| watch.stats()).unwrap_or_default()
+    }
+
+    /// Begins to watch, if that is the mode.
+    pub(crate) fn begin_to_watch(&self, notifier: Notifier) {
+        if self.coherence != Coherence::Watch {
+            return;
+        }
+        self.tree.watch.get_or_init(|| Watch::begin(&self.tree, self.key, &self.watch)).attach(notifier);
+    }
+
+    /// Has nodes told apart by their file handles, which events have, and not by their birth times:
+    /// another node may have the same one, and be seen meanwhile.
+    fn identify_by_handles(&mut self) {
+        let Some(tree) = Arc::get_mut(&mut self.tree).filter(|tree| tree.mode == Changes::Refused) else { return };
+        let keys = Keys::new(Identity::Handle);
+        let key = tree.root.reach(b"").ok().and_then(|root| root.key(&keys, &root.stat().ok()?).ok());
+        if let Some(key) = key {
+            (tree.keys, self.key) = (keys, key);
+            *tree.nodes.get_mut() = Nodes::new(key, Kept::NewestAlone);
+        }
     }
 }

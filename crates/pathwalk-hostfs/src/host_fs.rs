@@ -9,14 +9,14 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags,
-    Leases, MountFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles,
-    StatFs, StatxMask, SuperblockFlags, XattrFlags, XattrName,
+    Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings,
+    SpecialFiles, StatFs, StatxMask, SuperblockFlags, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -30,10 +30,12 @@ use crate::descriptors::{MOST, OpenFiles, Reopening};
 use crate::guard::Guard;
 use crate::key::{Identity, Keys};
 use crate::mounts::Mounts;
-use crate::nodes::{Kept, Nodes};
+use crate::nodes::{Forgotten, Kept, Nodes};
 use crate::open_file::{Descriptors, Open, Wait, host};
 use crate::opening::TO_READ;
 use crate::tree::{Changes, Tree};
+use crate::watch::Choice;
+use crate::watch::coverage::{Covering, Handing};
 use crate::xattr::Source;
 
 /// A directory of the host: a tree that does not change meanwhile, or that is changed through the
@@ -63,11 +65,14 @@ pub struct HostFs {
     leases: Leases,
     /// What the caches promise about changes by others.
     pub(crate) coherence: Coherence,
+    pub(crate) watch: Choice,
 }
 
 /// A node as it was just loaded.
-pub(crate) struct Loaded {
+pub(crate) struct Loaded<'a> {
     pub(crate) attributes: Attributes,
+    /// The watch of the node, until it is handed out.
+    pub(crate) covering: Covering<'a>,
     /// The guard of the node, if it has a list.
     pub(crate) guard: Option<Arc<Guard>>,
 }
@@ -121,9 +126,10 @@ impl HostFs {
         let reopening = if is_lost { Reopening::Impossible } else { Reopening::Possible };
         let (moves, changes) = (RwLock::default(), RwLock::default());
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
-        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes });
+        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes, watch: OnceLock::new() });
+        let coherence = if mode == Changes::Refused { Coherence::Frozen } else { Coherence::Exclusive };
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
-        Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence: Coherence::default() })
+        Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() })
     }
 
     /// Sets when open files get their descriptors of the host. The default is
@@ -194,7 +200,12 @@ impl HostFs {
 
     /// Looks up `name` in a directory that was handed out.
     pub(crate) fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        let reached = {
+        let reached = if self.tree.watch.get().is_some() {
+            match self.tree.reach_in_verified(dir, name)? {
+                Some(reached) => reached,
+                None => return Ok(None),
+            }
+        } else {
             let _still = (self.tree.mode == Changes::CarriedOut).then(|| self.tree.moves.read());
             let path = self.tree.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
             match self.tree.root.reach(&path) {
@@ -205,8 +216,8 @@ impl HostFs {
         };
         let stat = reached.stat().map_err(errno)?;
         let key = reached.key(&self.tree.keys, &stat)?;
-        let loaded = self.load(&reached, from_statx(&stat)?);
-        let node = self.node(key, &reached, &loaded)?;
+        let loaded = self.load((key, &reached), from_statx(&stat)?, Handing::Out)?;
+        let node = self.node(key, &reached, &loaded)?.with_freshness(self.tree.freshness(dir));
         let mut nodes = self.tree.nodes.write();
         nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
         if loaded.guard.is_some() {
@@ -215,6 +226,7 @@ impl HostFs {
         let done_with = nodes.take_done_with();
         drop(nodes);
         drop(done_with);
+        drop(loaded.covering);
         Ok(Some(node))
     }
 
@@ -233,8 +245,18 @@ impl HostFs {
     }
 
     /// Loads the attributes and, for a directory, the list. If the list cannot be read now, the
-    /// first check reads it again.
-    pub(crate) fn load(&self, node: &Reached, mut attributes: Attributes) -> Loaded {
+    /// first check reads it again. Where the tree is watched, the node is covered, and its
+    /// attributes are read once more if they may be older than that.
+    pub(crate) fn load(
+        &self,
+        (key, node): (NodeKey, &Reached),
+        mut attributes: Attributes,
+        handing: Handing,
+    ) -> Result<Loaded<'_>, Errno> {
+        let covering = self.tree.cover((key, node, &attributes), handing);
+        if covering.read_again {
+            attributes = from_statx(&node.stat().map_err(host)?)?;
+        }
         let mut guard = None;
         if attributes.kind == FileType::Directory
             && let Ok(list) = self.guard_of(node, &attributes)
@@ -242,7 +264,7 @@ impl HostFs {
             attributes.acl = if list.has_acl() { AclState::Present } else { AclState::Absent };
             guard = list.has_acl().then(|| Arc::new(list));
         }
-        Loaded { attributes, guard }
+        Ok(Loaded { attributes, covering, guard })
     }
 
     pub(crate) fn guard_of(&self, node: &Reached, attributes: &Attributes) -> Result<Guard, Errno> {
@@ -285,12 +307,17 @@ impl HostFs {
 impl FileSystem for HostFs {
     fn root(&self) -> Result<Node, Errno> {
         let reached = self.tree.root.reach(b"").map_err(errno)?;
-        let loaded = self.load(&reached, from_statx(&reached.stat().map_err(errno)?)?);
+        let loaded = self.load((self.key, &reached), from_statx(&reached.stat().map_err(errno)?)?, Handing::Out)?;
         let node = self.node(self.key, &reached, &loaded)?;
         let mut nodes = self.tree.nodes.write();
         nodes.hold_root();
         nodes.refresh_guard(self.key, loaded.guard);
         Ok(node)
+    }
+
+    /// Begins to watch the tree in the mode [`Coherence::Watch`].
+    fn attached(&self, notifier: Notifier) {
+        self.begin_to_watch(notifier);
     }
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
@@ -303,7 +330,7 @@ impl FileSystem for HostFs {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let loaded = self.tree.with_room(|| self.tree.reach(node));
-        let loaded = loaded.map(|(reached, attributes)| self.load(&reached, attributes));
+        let loaded = loaded.and_then(|(reached, attributes)| self.load((node, &reached), attributes, Handing::Again));
         // This drops the guard even if the node is gone, because its key may be reused.
         let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
         self.tree.nodes.write().refresh_guard(node, guard);
@@ -356,10 +383,13 @@ impl FileSystem for HostFs {
 
     fn forget(&self, node: NodeKey) {
         let mut nodes = self.tree.nodes.write();
-        nodes.forget(node);
+        let forgotten = nodes.forget(node);
         let done_with = nodes.take_done_with();
         drop(nodes);
         drop(done_with);
+        if let (Forgotten::ForGood, Some(watch)) = (forgotten, self.tree.watch.get()) {
+            watch.forget(&self.tree, node);
+        }
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
@@ -493,7 +523,11 @@ impl FileSystem for HostFs {
     }
 
     fn memory(&self) -> u64 {
-        size_of::<HostFs>() as u64 + self.tree.nodes.read().memory() + self.tree.open.memory() + self.tree.mounts.memory()
+        size_of::<HostFs>() as u64
+            + self.tree.nodes.read().memory()
+            + self.tree.open.memory()
+            + self.tree.mounts.memory()
+            + self.tree.watch.get().map_or(0, |watch| watch.memory())
     }
 }
 

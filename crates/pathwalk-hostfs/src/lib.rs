@@ -178,6 +178,7 @@ mod siblings;
 mod slab;
 mod small_name;
 mod tree;
+mod watch;
 mod xattr;
 
 pub use coherence::Coherence;
@@ -186,3 +187,4 @@ pub use error::OpenError;
 pub use host_fs::HostFs;
 pub use look::MountAt;
 pub use open_file::Descriptors;
+pub use watch::event::{Change, Drops, Uncovered, WatchBy, WatchEvent, WatchStats};

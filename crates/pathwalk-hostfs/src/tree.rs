@@ -14,19 +14,21 @@
 //! The two others are, and no code of the engine runs under them.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
-use pathwalk::{Attributes, Errno, NodeKey};
+use pathwalk::{Attributes, Errno, Freshness, Name, NodeKey};
 use rustix::fs::ResolveFlags;
 use rustix::io;
 
 use crate::attributes::from_statx;
-use crate::beneath::{PLACE, Reached, Root, errno};
+use crate::beneath::{PLACE, Reached, Root, errno, open_beneath};
 use crate::descriptors::OpenFiles;
 use crate::key::Keys;
 use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
+use crate::watch::Watching;
+use crate::watch::coverage::{Covering, Handing};
 
 /// Whether changes are carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +50,8 @@ pub(crate) struct Tree {
     pub(crate) moves: RwLock<()>,
     /// A lock that is held shared while a name is removed or moved.
     pub(crate) changes: RwLock<()>,
+    /// The watch, in the mode [`Watch`](crate::Coherence::Watch) since caches were attached.
+    pub(crate) watch: OnceLock<Watching>,
 }
 
 impl Tree {
@@ -119,6 +123,53 @@ impl Tree {
     /// for its removal; but a descriptor stays with the directory.
     pub(crate) fn reach_directory(&self, key: NodeKey) -> Result<Reached, Errno> {
         self.reach(key).map(|(reached, _)| reached)
+    }
+
+    /// Reaches `name` in a directory that was handed out, by a descriptor of the directory, so that
+    /// it is not a name in another one that has its path by now. `None` if there is no such name.
+    pub(crate) fn reach_in_verified(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Reached>, Errno> {
+        let above = self.reach_directory(dir)?;
+        match open_beneath(above.fd(), name.bytes(), PLACE) {
+            Ok(fd) => Ok(Some(Reached::itself(fd))),
+            Err(io::Errno::NOENT) => Ok(None),
+            Err(other) => Err(errno(other)),
+        }
+    }
+
+    /// Covers a node whose attributes were just read.
+    pub(crate) fn cover(&self, node: (NodeKey, &Reached, &Attributes), handing: Handing) -> Covering<'_> {
+        self.watch.get().map_or(Covering::none(), |watch| watch.cover(self, node, handing))
+    }
+
+    /// Returns how long names in a directory, or attributes of a node, are valid.
+    pub(crate) fn freshness(&self, node: NodeKey) -> Freshness {
+        self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(node))
+    }
+
+    /// Returns whether a node found in a directory may be handed out as it is: a file with several
+    /// names may need a watch first.
+    pub(crate) fn is_ready(&self, dir: NodeKey, attributes: &Attributes) -> bool {
+        attributes.nlink < 2 || !self.watch.get().is_some_and(|watch| watch.watches_each(dir))
+    }
+
+    /// Records that another process has moved a node to this name, if it is not where it was found
+    /// last. Events come late, so it may have been moved again meanwhile: each use verifies that.
+    pub(crate) fn moved_by_others(&self, node: NodeKey, to: (NodeKey, &[u8])) {
+        // No change of this process is half done.
+        let _done = self.changes.write();
+        let home = self.nodes.read().home(node);
+        let Some((dir, name, path)) = home else { return };
+        let is_there = || {
+            let place = self.root.reach_in(&path, name.bytes());
+            self.verified(node, place).is_ok()
+        };
+        if (dir, name.bytes()) == to || is_there() {
+            return;
+        }
+        let mut nodes = self.nodes.write();
+        nodes.moved(node, (dir, name.bytes()), to);
+        let done_with = nodes.take_done_with();
+        drop((nodes, done_with));
     }
 
     fn whereabouts(&self, key: NodeKey) -> Result<Whereabouts, Errno> {
