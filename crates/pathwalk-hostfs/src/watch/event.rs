@@ -51,7 +51,7 @@ pub enum Change {
 /// assert!(format!("{:?}", seen.lock().unwrap()).contains("Created"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchEvent {
     /// Something changed that is cached, or that is absent in a directory that is cached.
@@ -83,6 +83,20 @@ pub enum WatchEvent {
         /// The path from the root, without a slash before it. `None` if it is not known any more.
         path: Option<Box<[u8]>>,
     },
+}
+
+impl std::fmt::Debug for WatchEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |path: &Option<Box<[u8]>>| path.as_ref().map_or("?".into(), |path| format!("\"{}\"", path.escape_ascii()));
+        match self {
+            WatchEvent::Changed { path, changes, drops } => write!(f, "Changed({}, {changes:?}, {drops:?})", shown(path)),
+            WatchEvent::Uncovered { path, why } => write!(f, "Uncovered({}, {why:?})", shown(path)),
+            WatchEvent::Covered { path } => write!(f, "Covered({})", shown(path)),
+            WatchEvent::Overflow => f.write_str("Overflow"),
+            WatchEvent::Mounts => f.write_str("Mounts"),
+            WatchEvent::RootGone => f.write_str("RootGone"),
+        }
+    }
 }
 
 /// The part of what is cached that is asked for again.

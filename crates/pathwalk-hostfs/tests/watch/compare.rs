@@ -6,6 +6,7 @@ use std::path::Path;
 use pathwalk::{Context, Errno};
 use rustix::fs::{AtFlags, CWD, StatxFlags, readlink, statx};
 
+use crate::Watched;
 use crate::common::time;
 
 /// The names at each level, and the number of levels.
@@ -62,11 +63,12 @@ pub(crate) fn kernels(path: &Path) -> Result<String, Errno> {
 }
 
 /// Asserts that each answer is the kernel's.
-pub(crate) fn assert_same(root: &Path, context: &Context, paths: &[String], case: &str) {
+pub(crate) fn assert_same(root: &Path, watched: &Watched, paths: &[String], case: &str) {
     for path in paths {
-        let (kernel, ours) = (kernels(&root.join(path)), ours(context, &format!("/{path}")));
-        assert_eq!(ours, kernel, "{path}, {case}");
+        let (kernel, ours) = (kernels(&root.join(path)), ours(&watched.context, &format!("/{path}")));
+        assert_eq!(ours, kernel, "{path}, {case}: {}", watched.state());
     }
+    watched.log.lock().unwrap().clear();
 }
 
 /// Asserts that each directory lists the kernel's names.

@@ -69,10 +69,10 @@ fn each_kind_of_change_is_seen() {
             "mkdir x",
         ];
         for command in commands {
-            assert_same(root, &watched.context, &paths, "before");
+            assert_same(root, watched, &paths, "before");
             child.run(command);
             watched.fs.catch_up();
-            assert_same(root, &watched.context, &paths, command);
+            assert_same(root, watched, &paths, command);
         }
         let stats = watched.fs.watch_stats();
         assert!(stats.events > 0 && stats.overflows == 0 && stats.uncovered == 0, "{stats:?}");

@@ -13,23 +13,35 @@ mod fuzz;
 mod kinds;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pathwalk::{Context, Credentials, Vfs};
-use pathwalk_hostfs::{Coherence, HostFs, WatchBy};
+use pathwalk_hostfs::{Coherence, HostFs, WatchBy, WatchEvent};
 
 /// A tree that is watched.
 pub(crate) struct Watched {
     pub(crate) fs: Arc<HostFs>,
     pub(crate) context: Context,
+    /// The last events that were observed.
+    pub(crate) log: Arc<Mutex<Vec<WatchEvent>>>,
+}
+
+impl Watched {
+    /// Returns what a failed comparison shows.
+    pub(crate) fn state(&self) -> String {
+        format!("{:?}, since the last comparison {:#?}", self.fs.watch_stats(), self.log.lock().unwrap())
+    }
 }
 
 /// Watches a tree by these means, with caches of this size.
 pub(crate) fn watched(fs: HostFs, by: WatchBy, budget: u64) -> Watched {
-    let fs = Arc::new(fs.with_coherence(Coherence::Watch).with_watch_by(by));
+    let log = Arc::<Mutex<Vec<WatchEvent>>>::default();
+    let keep = Arc::clone(&log);
+    let fs = fs.with_coherence(Coherence::Watch).with_watch_by(by);
+    let fs = Arc::new(fs.on_watch_event(move |event| keep.lock().unwrap().push(event.clone())));
     let vfs = Vfs::builder().budget(budget).build(Arc::clone(&fs)).unwrap();
     let context = vfs.context(Credentials::root());
-    Watched { fs, context }
+    Watched { fs, context, log }
 }
 
 /// Runs a test by both means, each on a tree of its own, with a process that changes the tree.
