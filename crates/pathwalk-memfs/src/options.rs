@@ -71,6 +71,7 @@ pub struct Options {
     pub(crate) rule: PermissionRule,
     pub(crate) names: Freshness,
     pub(crate) absence: Freshness,
+    pub(crate) attributes: Freshness,
     pub(crate) link_bodies: LinkBodies,
     pub(crate) link_sizes: LinkSizes,
     pub(crate) acl: AclState,
@@ -92,6 +93,7 @@ impl Default for Options {
             rule: PermissionRule::Generic,
             names: Freshness::Stable,
             absence: Freshness::Stable,
+            attributes: Freshness::Stable,
             link_bodies: LinkBodies::WithNode,
             link_sizes: LinkSizes::Length,
             acl: AclState::Absent,
@@ -126,6 +128,14 @@ impl Options {
     #[must_use]
     pub fn absence(mut self, absence: Freshness) -> Options {
         self.absence = absence;
+        self
+    }
+
+    /// Sets whether attributes are asked for at each use. With [`freshness`](Self::freshness) and
+    /// [`absence`](Self::absence), nothing is used that a change through an alias made wrong.
+    #[must_use]
+    pub fn attributes(mut self, attributes: Freshness) -> Options {
+        self.attributes = attributes;
         self
     }
 

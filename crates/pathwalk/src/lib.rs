@@ -143,7 +143,7 @@ pub use locks::request::{LockKind, LockOwner, LockRange, LockWait, RecordLock};
 pub use locks::table::LockCounts;
 pub use mounts::{DetachedTree, MountInfo, Namespace};
 pub use node::Inherited;
-pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
+pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Sweep, Validity};
 pub use permission::{Access, Capabilities, Credentials, IdExtent, IdMap, IdMapError};
 pub use special::driver::Driver;
 pub use stats::{FileSystemStats, HandOver, Pool, Stats, WholePaths};
