@@ -11,6 +11,7 @@ use crate::HostFs;
 use crate::key::{Identity, Keys};
 use crate::nodes::{Kept, Nodes};
 use crate::tree::{Asks, Changes};
+use crate::ttl::{Ttl, TtlStats};
 use crate::watch::Watch;
 use crate::watch::drain::Look;
 use crate::watch::event::{WatchBy, WatchEvent, WatchStats};
@@ -71,7 +72,7 @@ impl HostFs {
     #[must_use]
     pub fn with_coherence(mut self, coherence: Coherence) -> HostFs {
         self.coherence = coherence;
-        if matches!(coherence, Coherence::Watch | Coherence::Strict) {
+        if matches!(coherence, Coherence::Watch | Coherence::Strict | Coherence::Ttl { .. }) {
             self.identify_by_handles();
         }
         if let Some(tree) = Arc::get_mut(&mut self.tree) {
@@ -171,6 +172,36 @@ impl HostFs {
     /// ```
     pub fn watch_stats(&self) -> WatchStats {
         self.tree.watch.get().map(|watch| watch.stats()).unwrap_or_default()
+    }
+
+    /// Returns the counts of the mode [`Coherence::Ttl`]: all 0 in other modes, and before a `Vfs`
+    /// is built.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// use pathwalk::Vfs;
+    /// use pathwalk_hostfs::{Coherence, HostFs};
+    /// let second = Duration::from_secs(1);
+    /// let ttl = Coherence::Ttl { entry: second, absence: second, attributes: second };
+    /// let fs = Arc::new(HostFs::open("/".as_ref())?.with_coherence(ttl));
+    /// let vfs = Vfs::builder().build(Arc::clone(&fs))?;
+    /// let stats = fs.ttl_stats();
+    /// if stats.late > 0 {
+    ///     println!("answers were used for {:?}", stats.oldest);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ttl_stats(&self) -> TtlStats {
+        self.tree.ttl.get().map(Ttl::stats).unwrap_or_default()
+    }
+
+    /// Begins to have answers asked for again after a time, if that is the mode.
+    pub(crate) fn begin_to_expire(&self, notifier: &Notifier) {
+        if let Coherence::Ttl { entry, absence, attributes } = self.coherence {
+            self.tree.ttl.get_or_init(|| Ttl::begin([entry, absence, attributes])).attach(notifier.clone());
+        }
     }
 
     /// Begins to watch, if that is the mode.

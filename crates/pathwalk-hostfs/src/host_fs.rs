@@ -10,13 +10,14 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, Freshness, HandleFor,
     InodeFlags, Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
-    Siblings, SpecialFiles, StatFs, StatxMask, SuperblockFlags, Validity, XattrFlags, XattrName,
+    Siblings, SpecialFiles, StatFs, StatxMask, SuperblockFlags, Sweep, Validity, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -28,12 +29,13 @@ use crate::beneath::{Reached, Root, errno, open_beneath, own_descriptors};
 use crate::coherence::Coherence;
 use crate::descriptors::{MOST, OpenFiles, Reopening};
 use crate::guard::Guard;
-use crate::key::{Identity, Keys};
+use crate::key::{self, Identity, Keys};
 use crate::mounts::Mounts;
 use crate::nodes::{Forgotten, Kept, Nodes};
 use crate::open_file::{Descriptors, Open, Wait, host};
 use crate::opening::TO_READ;
 use crate::tree::{Asks, Changes, Tree};
+use crate::ttl::Ttl;
 use crate::watch::Choice;
 use crate::watch::coverage::{Covering, Handing};
 use crate::xattr::Source;
@@ -127,7 +129,19 @@ impl HostFs {
         let (moves, changes) = (RwLock::default(), RwLock::default());
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
         let asks = Asks::IfReported;
-        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, asks, moves, changes, watch: OnceLock::new() });
+        let tree = Arc::new(Tree {
+            root,
+            keys,
+            nodes,
+            mounts,
+            open,
+            mode,
+            asks,
+            moves,
+            changes,
+            watch: OnceLock::new(),
+            ttl: OnceLock::new(),
+        });
         let coherence = if mode == Changes::Refused { Coherence::Frozen } else { Coherence::Exclusive };
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
         Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() })
@@ -215,11 +229,13 @@ impl HostFs {
                 Err(other) => return Err(errno(other)),
             }
         };
+        let now = SystemTime::now();
         let stat = reached.stat().map_err(errno)?;
         let key = reached.key(&self.tree.keys, &stat)?;
         let loaded = self.load((key, &reached), from_statx(&stat)?, Handing::Out)?;
         let node = self.node(key, &reached, &loaded)?.with_freshness(self.tree.freshness(dir));
         let mut nodes = self.tree.nodes.write();
+        self.tree.is_handed_out((key, &node.attributes), now, &nodes);
         nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
         if loaded.guard.is_some() {
             nodes.set_guard(key, loaded.guard);
@@ -316,8 +332,10 @@ impl FileSystem for HostFs {
         Ok(node)
     }
 
-    /// Begins to watch the tree in the mode [`Coherence::Watch`].
+    /// Begins to watch the tree in the mode [`Coherence::Watch`], or to have answers asked for again
+    /// in the mode [`Coherence::Ttl`].
     fn attached(&self, notifier: Notifier) {
+        self.begin_to_expire(&notifier);
         self.begin_to_watch(notifier);
     }
 
@@ -328,7 +346,8 @@ impl FileSystem for HostFs {
     /// Asks the host about a name: in the mode [`Coherence::Strict`] before each use, in
     /// [`Coherence::Watch`] in directories that are not watched.
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
-        if self.tree.freshness(dir.key()) == Freshness::Stable {
+        let freshness = if node.is_some() { self.tree.freshness(dir.key()) } else { self.absence_in(dir.key()) };
+        if freshness == Freshness::Stable {
             return Ok(Validity::Valid);
         }
         let is_valid = self.tree.with_room(|| self.tree.still_leads(dir.key(), name, node))?;
@@ -336,7 +355,16 @@ impl FileSystem for HostFs {
     }
 
     fn absence_in(&self, dir: NodeKey) -> Freshness {
-        self.tree.freshness(dir)
+        self.tree.ttl.get().map_or_else(|| self.tree.freshness(dir), |ttl| ttl.freshness(Sweep::ABSENCES))
+    }
+
+    /// Looks at the directory, in the mode [`Coherence::Ttl`]: once for all names that a pass has
+    /// marked.
+    fn confirm(&self, dir: &Directory<'_>, _: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        let Some(ttl) = self.tree.ttl.get() else { return Ok(None) };
+        let of = if node.is_some() { Sweep::NAMES } else { Sweep::ABSENCES };
+        let holds = ttl.confirms(dir.key(), of, || self.tree.stamp(dir.key()));
+        Ok(holds.then(|| ttl.freshness(of)))
     }
 
     fn attributes_freshness(&self, node: NodeKey) -> Freshness {
@@ -403,9 +431,13 @@ impl FileSystem for HostFs {
     fn forget(&self, node: NodeKey) {
         let mut nodes = self.tree.nodes.write();
         let forgotten = nodes.forget(node);
+        let lost = self.tree.ttl.get().filter(|_| key::kind_of(node) == Some(FileType::Directory) && !nodes.is_held(node));
         let done_with = nodes.take_done_with();
         drop(nodes);
         drop(done_with);
+        if let Some(ttl) = lost {
+            ttl.forget(node);
+        }
         if let (Forgotten::ForGood, Some(watch)) = (forgotten, self.tree.watch.get()) {
             watch.forget(&self.tree, node);
         }
@@ -549,6 +581,7 @@ impl FileSystem for HostFs {
             + self.tree.open.memory()
             + self.tree.mounts.memory()
             + self.tree.watch.get().map_or(0, |watch| watch.memory())
+            + self.tree.ttl.get().map_or(0, Ttl::memory)
     }
 }
 

@@ -178,6 +178,7 @@ mod siblings;
 mod slab;
 mod small_name;
 mod tree;
+mod ttl;
 mod watch;
 mod xattr;
 
@@ -187,4 +188,5 @@ pub use error::OpenError;
 pub use host_fs::HostFs;
 pub use look::MountAt;
 pub use open_file::Descriptors;
+pub use ttl::TtlStats;
 pub use watch::event::{Change, Drops, Uncovered, WatchBy, WatchEvent, WatchStats};

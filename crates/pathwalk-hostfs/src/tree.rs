@@ -13,12 +13,13 @@
 //! Order: `changes`, `moves`, the table of nodes. The table is never locked across a system call.
 //! The two others are, and no code of the engine runs under them.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use parking_lot::RwLock;
-use pathwalk::{Attributes, Errno, Freshness, Name, NodeKey};
-use rustix::fs::ResolveFlags;
+use pathwalk::{Attributes, Errno, FileType, Freshness, Name, NodeKey, Sweep};
+use rustix::fs::{ResolveFlags, fstatfs};
 use rustix::io;
 
 use crate::attributes::from_statx;
@@ -28,6 +29,7 @@ use crate::key::Keys;
 use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
 use crate::open_file::host;
+use crate::ttl::{Stamp, Ttl};
 use crate::watch::Watching;
 use crate::watch::coverage::{Covering, Handing};
 
@@ -63,6 +65,8 @@ pub(crate) struct Tree {
     pub(crate) changes: RwLock<()>,
     /// The watch, in the mode [`Watch`](crate::Coherence::Watch) since caches were attached.
     pub(crate) watch: OnceLock<Watching>,
+    /// The mode [`Ttl`](crate::Coherence::Ttl), once a `Vfs` is built.
+    pub(crate) ttl: OnceLock<Ttl>,
 }
 
 impl Tree {
@@ -151,7 +155,11 @@ impl Tree {
     /// Reaches `name` in a directory that was handed out, by a descriptor of the directory, so that
     /// it is not a name in another one that has its path by now. `None` if there is no such name.
     pub(crate) fn reach_in_verified(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Reached>, Errno> {
-        let above = self.reach_directory(dir)?;
+        let (above, attributes) = self.reach(dir)?;
+        if attributes.nlink == 0 {
+            // The directory was removed, and a removed one has no names, not even absent ones.
+            return Err(Errno::ENOENT);
+        }
         match open_beneath(above.fd(), name.bytes(), PLACE) {
             Ok(fd) => Ok(Some(Reached::itself(fd))),
             Err(io::Errno::NOENT) => Ok(None),
@@ -162,7 +170,25 @@ impl Tree {
     /// Returns whether the paths of nodes may be those of others by now, so that a name is looked up
     /// by a descriptor of its directory.
     pub(crate) fn is_changed_by_others(&self) -> bool {
-        self.asks == Asks::EachTime || self.watch.get().is_some()
+        self.asks == Asks::EachTime || self.watch.get().is_some() || self.ttl.get().is_some()
+    }
+
+    /// Returns when a directory changed last; `None` if it is not there.
+    pub(crate) fn stamp(&self, dir: NodeKey) -> Option<Stamp> {
+        let now = SystemTime::now();
+        let (reached, attributes) = self.reach(dir).ok().filter(|(_, attributes)| attributes.nlink > 0)?;
+        let stamp = Stamp::new(&attributes, now);
+        Some(if stamps_each_change(reached.fd()) { stamp } else { stamp.untrusted() })
+    }
+
+    /// Takes note that a node is handed out, whose attributes were read after `now`.
+    pub(crate) fn is_handed_out(&self, (key, attributes): (NodeKey, &Attributes), now: SystemTime, nodes: &Nodes) {
+        if let Some(ttl) = self.ttl.get()
+            && attributes.kind == FileType::Directory
+            && !nodes.is_held(key)
+        {
+            ttl.is_new(key, Stamp::new(attributes, now));
+        }
     }
 
     /// Covers a node whose attributes were just read.
@@ -175,7 +201,8 @@ impl Tree {
         if self.asks == Asks::EachTime {
             return Freshness::AskEachTime;
         }
-        self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(dir))
+        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(dir));
+        self.ttl.get().map_or_else(watched, |ttl| ttl.freshness(Sweep::NAMES))
     }
 
     /// Returns how long attributes of a node are valid.
@@ -183,7 +210,8 @@ impl Tree {
         if self.asks == Asks::EachTime {
             return Freshness::AskEachTime;
         }
-        self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(node))
+        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(node));
+        self.ttl.get().map_or_else(watched, |ttl| ttl.freshness(Sweep::ATTRIBUTES))
     }
 
     /// Returns whether a name in a directory still leads to a node, or to none.
@@ -232,6 +260,17 @@ impl Tree {
         }
         Ok((node, from_statx(&stat)?))
     }
+}
+
+/// Returns whether the file system of a descriptor gives a directory another time of the last change
+/// when a name in it changes. (Those of `/proc`, for example, do not.) Source: `linux/magic.h`.
+fn stamps_each_change(fd: BorrowedFd<'_>) -> bool {
+    const EXT: u64 = 0xef53;
+    const TMPFS: u64 = 0x0102_1994;
+    const XFS: u64 = 0x5846_5342;
+    const BTRFS: u64 = 0x9123_683e;
+    const F2FS: u64 = 0xf2f5_2010;
+    fstatfs(fd).is_ok_and(|found| [EXT, TMPFS, XFS, BTRFS, F2FS].contains(&(found.f_type as u64)))
 }
 
 /// Returns one more descriptor of a node that is kept.

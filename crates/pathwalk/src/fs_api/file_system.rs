@@ -373,8 +373,10 @@ pub trait FileSystem: Send + Sync {
 
     /// Returns whether a doubtful `name` in `dir` still leads to `node` (`None`: is still absent),
     /// and how long that is valid, if that is known at less cost than by a lookup. Called once for
-    /// an entry that was reported, with the directory's lock held as for a change. `None` if it is
-    /// not known, or no longer so: then the name is looked up. Default: `None`.
+    /// an entry that one [sweep](crate::Notifier::invalidate_all_of) has marked, and no other
+    /// report: so the file system answered for it, or confirmed it, after the sweep of that kind
+    /// before this one. The directory's lock is held as for a change. `None` if it is not known, or
+    /// no longer so: then the name is looked up. Default: `None`.
     ///
     /// One look at a directory can confirm all its names:
     /// [`Notifier::invalidate_all_of`](crate::Notifier::invalidate_all_of) has an example.

@@ -84,7 +84,7 @@ impl Trees {
                     continue;
                 }
             }
-            match self.settle(dir, name, &found, is_doubtful)? {
+            match self.settle(dir, name, &found, trust)? {
                 Settled::Holds => return Ok(found),
                 Settled::Dropped => self.let_go(found),
                 Settled::Changed => {}
@@ -104,17 +104,24 @@ impl Trees {
     /// else it is dropped. Threads that meet a doubtful entry meanwhile wait, so the question is
     /// asked once.
     #[cold]
-    fn settle(&self, dir: DentryId, name: &[u8], entry: &Pinned<'_>, is_doubtful: bool) -> Result<Settled, Errno> {
+    fn settle(&self, dir: DentryId, name: &[u8], entry: &Pinned<'_>, trust: Trust) -> Result<Settled, Errno> {
         let caches = &self.caches;
         let _names = dir_lock::exclusive(caches.dentries.lock(dir));
+        // Read before the word: a report that comes later is not overlooked.
+        let asked = caches.doubts.of_names(dir);
         let word = caches.dentries.word(entry.id());
-        if is_doubtful && word & flags::DOUBTFUL == 0 || word & flags::UNHASHED != 0 || caches.dentries.parent(entry.id()) != dir
+        if trust == Trust::Cache && word & flags::DOUBTFUL == 0
+            || word & flags::UNHASHED != 0
+            || caches.dentries.parent(entry.id()) != dir
         {
             return Ok(Settled::Changed);
         }
-        let (superblock, asked) = (self.superblock_at(dir), caches.doubts.of_names(dir));
+        let superblock = self.superblock_at(dir);
         let (directory, wanted) = (Directory::new(caches, dir), Name::new(name)?);
-        if is_doubtful && let Some(freshness) = superblock.fs.confirm(&directory, wanted, self.key_of_entry(entry.id()))? {
+        if word & flags::SWEPT != 0
+            && trust == Trust::Cache
+            && let Some(freshness) = superblock.fs.confirm(&directory, wanted, self.key_of_entry(entry.id()))?
+        {
             caches.confirm(dir, entry.id(), freshness, asked);
             return Ok(Settled::Holds);
         }

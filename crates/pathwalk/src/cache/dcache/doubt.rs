@@ -130,7 +130,7 @@ impl Doubts {
 impl Caches {
     /// Marks an entry as doubtful. The caller has a pin on it, or holds its parent's children lock.
     pub(crate) fn doubt(&self, id: DentryId) {
-        self.change_flags(id, |flags| flags | flags::DOUBTFUL | flags::REVALIDATE);
+        self.change_flags(id, |flags| flags & !flags::SWEPT | flags::DOUBTFUL | flags::REVALIDATE);
     }
 
     /// Marks the entry that a dentry is, unless it is in no table. The caller has a pin on it.
@@ -173,7 +173,7 @@ impl Caches {
     /// Clears the mark of an entry that the caller is about to ask about, or has taken out of the
     /// table.
     pub(crate) fn clear_doubt(&self, id: DentryId) {
-        self.change_flags(id, |flags| flags & !(flags::DOUBTFUL | flags::REVALIDATE));
+        self.change_flags(id, |flags| flags & !(flags::DOUBTFUL | flags::REVALIDATE | flags::SWEPT));
     }
 
     fn is_directory(&self, id: DentryId) -> bool {
@@ -311,12 +311,22 @@ impl Caches {
         if of.contains(Sweep::ABSENCES) {
             self.set_known(dir, Known::Nothing, &held);
         }
-        let is_one = |id: DentryId| match self.dentries.word(id) {
-            word if changes || word & flags::IN_LOOKUP != 0 => true,
-            word if word & flags::NEGATIVE != 0 => of.contains(Sweep::ABSENCES),
-            _ => of.contains(Sweep::NAMES),
-        };
-        self.children(dir, &held).filter(|id| is_one(*id)).for_each(|id| self.doubt(id));
+        for id in self.children(dir, &held) {
+            match self.dentries.word(id) {
+                word if changes || word & flags::IN_LOOKUP != 0 => self.doubt(id),
+                word if word & flags::NEGATIVE != 0 && !of.contains(Sweep::ABSENCES) => {}
+                word if word & flags::NEGATIVE == 0 && !of.contains(Sweep::NAMES) => {}
+                _ => self.sweep_over(id),
+            }
+        }
+    }
+
+    /// Marks an entry as doubtful. If it was so before, it was not asked about since.
+    fn sweep_over(&self, id: DentryId) {
+        self.change_flags(id, |flags| match flags & flags::DOUBTFUL {
+            0 => flags | flags::DOUBTFUL | flags::REVALIDATE | flags::SWEPT,
+            _ => flags & !flags::SWEPT,
+        });
     }
 
     /// Marks all children of a directory, and returns them.

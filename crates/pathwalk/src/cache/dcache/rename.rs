@@ -62,6 +62,7 @@ impl Drop for NewName<'_> {
 
 /// Returns the flags of a dentry that gets a name.
 fn with_answer(flags: u64, freshness: Option<Freshness>, is_doubtful: bool) -> u64 {
+    let flags = flags & !flags::SWEPT;
     let flags = freshness.map_or(flags, |freshness| flags & !flags::REVALIDATE | revalidate(freshness));
     if is_doubtful { flags | flags::DOUBTFUL | flags::REVALIDATE } else { flags }
 }
@@ -157,7 +158,7 @@ impl Caches {
         let is_doubtful = swept || (writing_a.flags() | writing_b.flags()) & flags::DOUBTFUL != 0;
         let doubt = if is_doubtful { flags::DOUBTFUL | flags::REVALIDATE } else { 0 };
         for writing in [writing_a, writing_b] {
-            let flags = writing.flags() | doubt;
+            let flags = writing.flags() & !flags::SWEPT | doubt;
             debug_assert_eq!(flags & flags::UNHASHED, 0);
             writing.end(flags);
         }
