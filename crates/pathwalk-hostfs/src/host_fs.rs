@@ -14,9 +14,9 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags,
-    Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings,
-    SpecialFiles, StatFs, StatxMask, SuperblockFlags, XattrFlags, XattrName,
+    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, Freshness, HandleFor,
+    InodeFlags, Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
+    Siblings, SpecialFiles, StatFs, StatxMask, SuperblockFlags, Validity, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -322,6 +322,23 @@ impl FileSystem for HostFs {
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
         self.tree.with_room(|| self.find(dir.key(), name))
+    }
+
+    /// Asks the host about names in directories that are not watched.
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        if self.tree.freshness(dir.key()) == Freshness::Stable {
+            return Ok(Validity::Valid);
+        }
+        let is_valid = self.tree.with_room(|| self.tree.still_leads(dir.key(), name, node))?;
+        Ok(if is_valid { Validity::Valid } else { Validity::Invalid })
+    }
+
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.tree.freshness(dir)
+    }
+
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.tree.attributes_freshness(node)
     }
 
     fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {

@@ -27,6 +27,7 @@ use crate::descriptors::OpenFiles;
 use crate::key::Keys;
 use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
+use crate::open_file::host;
 use crate::watch::Watching;
 use crate::watch::coverage::{Covering, Handing};
 
@@ -141,9 +142,20 @@ impl Tree {
         self.watch.get().map_or(Covering::none(), |watch| watch.cover(self, node, handing))
     }
 
-    /// Returns how long names in a directory, or attributes of a node, are valid.
-    pub(crate) fn freshness(&self, node: NodeKey) -> Freshness {
-        self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(node))
+    /// Returns how long names in a directory are valid.
+    pub(crate) fn freshness(&self, dir: NodeKey) -> Freshness {
+        self.watch.get().map_or(Freshness::Stable, |watch| watch.of_names(dir))
+    }
+
+    /// Returns how long attributes of a node are valid.
+    pub(crate) fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.watch.get().map_or(Freshness::Stable, |watch| watch.of_attributes(self, node))
+    }
+
+    /// Returns whether a name in a directory still leads to a node, or to none.
+    pub(crate) fn still_leads(&self, dir: NodeKey, name: Name<'_>, node: Option<NodeKey>) -> Result<bool, Errno> {
+        let Some(reached) = self.reach_in_verified(dir, name)? else { return Ok(node.is_none()) };
+        Ok(Some(reached.key(&self.keys, &reached.stat().map_err(host)?)?) == node)
     }
 
     /// Returns whether a node found in a directory may be handed out as it is: a file with several
