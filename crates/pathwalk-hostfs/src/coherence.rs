@@ -10,7 +10,7 @@ use pathwalk::Notifier;
 use crate::HostFs;
 use crate::key::{Identity, Keys};
 use crate::nodes::{Kept, Nodes};
-use crate::tree::Changes;
+use crate::tree::{Asks, Changes};
 use crate::watch::Watch;
 use crate::watch::drain::Look;
 use crate::watch::event::{WatchBy, WatchEvent, WatchStats};
@@ -71,8 +71,11 @@ impl HostFs {
     #[must_use]
     pub fn with_coherence(mut self, coherence: Coherence) -> HostFs {
         self.coherence = coherence;
-        if coherence == Coherence::Watch {
+        if matches!(coherence, Coherence::Watch | Coherence::Strict) {
             self.identify_by_handles();
+        }
+        if let Some(tree) = Arc::get_mut(&mut self.tree) {
+            tree.asks = if coherence == Coherence::Strict { Asks::EachTime } else { Asks::IfReported };
         }
         self
     }

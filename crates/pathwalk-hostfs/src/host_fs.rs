@@ -33,7 +33,7 @@ use crate::mounts::Mounts;
 use crate::nodes::{Forgotten, Kept, Nodes};
 use crate::open_file::{Descriptors, Open, Wait, host};
 use crate::opening::TO_READ;
-use crate::tree::{Changes, Tree};
+use crate::tree::{Asks, Changes, Tree};
 use crate::watch::Choice;
 use crate::watch::coverage::{Covering, Handing};
 use crate::xattr::Source;
@@ -126,7 +126,8 @@ impl HostFs {
         let reopening = if is_lost { Reopening::Impossible } else { Reopening::Possible };
         let (moves, changes) = (RwLock::default(), RwLock::default());
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
-        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes, watch: OnceLock::new() });
+        let asks = Asks::IfReported;
+        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, asks, moves, changes, watch: OnceLock::new() });
         let coherence = if mode == Changes::Refused { Coherence::Frozen } else { Coherence::Exclusive };
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
         Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() })
@@ -200,7 +201,7 @@ impl HostFs {
 
     /// Looks up `name` in a directory that was handed out.
     pub(crate) fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        let reached = if self.tree.watch.get().is_some() {
+        let reached = if self.tree.is_changed_by_others() {
             match self.tree.reach_in_verified(dir, name)? {
                 Some(reached) => reached,
                 None => return Ok(None),
@@ -324,7 +325,8 @@ impl FileSystem for HostFs {
         self.tree.with_room(|| self.find(dir.key(), name))
     }
 
-    /// Asks the host about names in directories that are not watched.
+    /// Asks the host about a name: in the mode [`Coherence::Strict`] before each use, in
+    /// [`Coherence::Watch`] in directories that are not watched.
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
         if self.tree.freshness(dir.key()) == Freshness::Stable {
             return Ok(Validity::Valid);
@@ -346,7 +348,7 @@ impl FileSystem for HostFs {
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        let loaded = self.tree.with_room(|| self.tree.reach(node));
+        let loaded = self.tree.with_room(|| self.tree.reach_or_open(node));
         let loaded = loaded.and_then(|(reached, attributes)| self.load((node, &reached), attributes, Handing::Again));
         // This drops the guard even if the node is gone, because its key may be reused.
         let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
@@ -472,7 +474,8 @@ impl FileSystem for HostFs {
 
     fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.tree.writable()?;
-        self.tree.with_room(|| self.make(dir.key(), name, new))
+        let made = self.tree.with_room(|| self.make(dir.key(), name, new))?;
+        Ok(made.with_freshness(self.tree.freshness(dir.key())))
     }
 
     fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
@@ -482,7 +485,8 @@ impl FileSystem for HostFs {
 
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.tree.writable()?;
-        self.tree.with_room(|| self.link_in(node, dir.key(), name))
+        let linked = self.tree.with_room(|| self.link_in(node, dir.key(), name))?;
+        Ok(linked.with_freshness(self.tree.freshness(dir.key())))
     }
 
     fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {

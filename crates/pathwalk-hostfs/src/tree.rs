@@ -39,6 +39,15 @@ pub(crate) enum Changes {
     CarriedOut,
 }
 
+/// When the host is asked about what the caches of a `Vfs` have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    /// When it was reported, or is not watched.
+    IfReported,
+    /// Before each use.
+    EachTime,
+}
+
 /// The shared state.
 pub(crate) struct Tree {
     pub(crate) root: Root,
@@ -47,6 +56,7 @@ pub(crate) struct Tree {
     pub(crate) mounts: Mounts,
     pub(crate) open: OpenFiles,
     pub(crate) mode: Changes,
+    pub(crate) asks: Asks,
     /// A lock that is held exclusively while a directory is moved.
     pub(crate) moves: RwLock<()>,
     /// A lock that is held shared while a name is removed or moved.
@@ -96,7 +106,19 @@ impl Tree {
         self.reach_how(key, ResolveFlags::empty())
     }
 
-    /// Does the same. `resolve` is added to the usual restrictions.
+    /// Does the same for attributes alone. A node that others removed or moved, and that is open,
+    /// still shows its attributes, as by `fstat(2)`.
+    pub(crate) fn reach_or_open(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+        match self.reach(key) {
+            Err(Errno::ESTALE) if self.is_changed_by_others() => {
+                let fd = self.open.copy(key).ok_or(Errno::ESTALE)?;
+                self.verified(key, Ok(Reached::itself(fd)))
+            }
+            found => found,
+        }
+    }
+
+    /// Does the same as [`reach`](Self::reach). `resolve` is added to the usual restrictions.
     pub(crate) fn reach_how(&self, key: NodeKey, resolve: ResolveFlags) -> Result<(Reached, Attributes), Errno> {
         self.settled(|| match self.whereabouts(key)? {
             Whereabouts::Path(path) => self.verified(key, self.root.open_below(&path, PLACE, resolve).map(Reached::itself)),
@@ -137,6 +159,12 @@ impl Tree {
         }
     }
 
+    /// Returns whether the paths of nodes may be those of others by now, so that a name is looked up
+    /// by a descriptor of its directory.
+    pub(crate) fn is_changed_by_others(&self) -> bool {
+        self.asks == Asks::EachTime || self.watch.get().is_some()
+    }
+
     /// Covers a node whose attributes were just read.
     pub(crate) fn cover(&self, node: (NodeKey, &Reached, &Attributes), handing: Handing) -> Covering<'_> {
         self.watch.get().map_or(Covering::none(), |watch| watch.cover(self, node, handing))
@@ -144,11 +172,17 @@ impl Tree {
 
     /// Returns how long names in a directory are valid.
     pub(crate) fn freshness(&self, dir: NodeKey) -> Freshness {
+        if self.asks == Asks::EachTime {
+            return Freshness::AskEachTime;
+        }
         self.watch.get().map_or(Freshness::Stable, |watch| watch.of_names(dir))
     }
 
     /// Returns how long attributes of a node are valid.
     pub(crate) fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        if self.asks == Asks::EachTime {
+            return Freshness::AskEachTime;
+        }
         self.watch.get().map_or(Freshness::Stable, |watch| watch.of_attributes(self, node))
     }
 
