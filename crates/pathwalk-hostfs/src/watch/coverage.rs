@@ -4,7 +4,7 @@
 //! them or comes as an event. What is not covered is counted, and checked at each use.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
@@ -14,6 +14,7 @@ use rustix::fs::fstatfs;
 use super::event::{Uncovered, WatchBy, WatchEvent};
 use super::fanotify::Fanotify;
 use super::inotify::{Added, Inotify};
+use super::mounts::path_below;
 use crate::beneath::Reached;
 use crate::calls::{self, HandleUse};
 use crate::key;
@@ -114,7 +115,7 @@ impl Coverage {
         covering.by = Some((tree, self, node));
         covering.read_again = true;
         match self.inotify.add(node, reached.through_proc().ok().as_deref()) {
-            Added::Not(why) => tell(WatchEvent::Uncovered { path: tree.nodes.read().path_in(node, b"").map(Into::into), why }),
+            Added::Not(why) => tell(WatchEvent::Uncovered { path: path_below(tree.root.as_fd(), reached.fd()), why }),
             Added::New => covering.was_held = handing == Handing::Out && !is_directory && tree.nodes.read().is_held(node),
             Added::Before | Added::StillNot => {}
         }

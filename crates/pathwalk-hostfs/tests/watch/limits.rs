@@ -137,7 +137,7 @@ fn the_limit_of_the_kernel_is_reported_and_recovered_from() {
         std::thread::yield_now();
     }
     let log = format!("{:?}", watched.log.lock().unwrap());
-    assert!(log.contains("NoWatchLeft") && log.contains("Covered(\"d/e\")"), "{log}");
+    assert!(log.contains("Uncovered(\"d/e\", NoWatchLeft)") && log.contains("Covered(\"d/e\")"), "{log}");
     // From now on events come, and nothing is asked without one.
     watched.context.stat("/d/e/new").unwrap();
     assert!(watched.context.cached().stat("/d/e/new").is_ok());

@@ -13,6 +13,7 @@ mod fuzz;
 mod kinds;
 mod limits;
 mod mounts;
+mod outside;
 mod promises;
 
 use std::path::Path;
