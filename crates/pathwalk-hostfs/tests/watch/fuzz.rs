@@ -93,6 +93,7 @@ fn program(by: WatchBy, seed: u64, rounds: u64) {
         }
         for round in 0..rounds {
             let (seed, count) = (rng.u64(..), rng.usize(1..60));
+            watched.log.lock().unwrap().clear();
             child.run(&format!("changes {seed} {count} {}", if by == WatchBy::Any { "all" } else { "known" }));
             watched.fs.catch_up();
             let case = format!("{by:?}, round {round}");

@@ -26,7 +26,7 @@ use pathwalk_hostfs::{Coherence, HostFs, WatchBy, WatchEvent};
 pub(crate) struct Watched {
     pub(crate) fs: Arc<HostFs>,
     pub(crate) context: Context,
-    /// The last events that were observed.
+    /// The events that were observed.
     pub(crate) log: Arc<Mutex<Vec<WatchEvent>>>,
     /// The reader of events waits for this lock after each.
     pub(crate) gate: Arc<Mutex<()>>,
@@ -35,7 +35,7 @@ pub(crate) struct Watched {
 impl Watched {
     /// Returns what a failed comparison shows.
     pub(crate) fn state(&self) -> String {
-        format!("{:?}, since the last comparison {:#?}", self.fs.watch_stats(), self.log.lock().unwrap())
+        format!("{:?}, events {:#?}", self.fs.watch_stats(), self.log.lock().unwrap())
     }
 }
 
