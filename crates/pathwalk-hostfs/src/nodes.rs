@@ -109,6 +109,15 @@ impl Nodes {
         self.slab[ROOT].key()
     }
 
+    /// Returns the directory in which a node was found last, if one is known.
+    pub(crate) fn directory_of(&self, node: NodeKey) -> Option<NodeKey> {
+        let directory = match self.slab.find(node) {
+            Some(slot) => self.slab[slot].directory,
+            None => self.batches.find(node)?.0,
+        };
+        (directory != NONE).then(|| self.slab[directory].key())
+    }
+
     /// Counts the root as handed out once more.
     pub(crate) fn hold_root(&mut self) {
         self.slab[ROOT].held += 1;

@@ -201,7 +201,7 @@ impl Tree {
         if self.asks == Asks::EachTime {
             return Freshness::AskEachTime;
         }
-        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(dir));
+        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.of_names(dir));
         self.ttl.get().map_or_else(watched, |ttl| ttl.freshness(Sweep::NAMES))
     }
 
@@ -210,7 +210,7 @@ impl Tree {
         if self.asks == Asks::EachTime {
             return Freshness::AskEachTime;
         }
-        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.freshness(node));
+        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.of_attributes(self, node));
         self.ttl.get().map_or_else(watched, |ttl| ttl.freshness(Sweep::ATTRIBUTES))
     }
 

@@ -4,7 +4,8 @@
 //! them or comes as an event. What is not covered is counted, and checked at each use.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 use pathwalk::{Attributes, FileType, NodeKey};
@@ -13,6 +14,7 @@ use rustix::fs::fstatfs;
 use super::event::{Uncovered, WatchBy, WatchEvent};
 use super::fanotify::Fanotify;
 use super::inotify::{Added, Inotify};
+use super::mounts::path_below;
 use crate::beneath::Reached;
 use crate::calls::{self, HandleUse};
 use crate::key;
@@ -36,6 +38,9 @@ pub(super) struct Coverage {
     pub(super) fanotify: Option<Fanotify>,
     pub(super) inotify: Inotify,
     places: RwLock<HashMap<u32, Means>>,
+    /// Whether some mount is not watched. `SeqCst`; it is set before a node of the mount is handed
+    /// out.
+    has_nothing: AtomicBool,
 }
 
 /// The occasion on which a node is covered.
@@ -53,12 +58,15 @@ pub(crate) struct Covering<'a> {
     by: Option<(&'a Tree, &'a Coverage, NodeKey)>,
     /// Whether the attributes that were read before may be older than the watch.
     pub(crate) read_again: bool,
+    /// Whether the node was held before it was watched, so that what is cached of its attributes
+    /// may be out of date: a file that got its second name where nothing is watched.
+    pub(super) was_held: bool,
 }
 
 impl Covering<'_> {
     /// Returns what a node has where nothing is watched.
     pub(crate) fn none() -> Covering<'static> {
-        Covering { by: None, read_again: false }
+        Covering { by: None, read_again: false, was_held: false }
     }
 }
 
@@ -75,7 +83,8 @@ impl Coverage {
     pub(super) fn new(by: WatchBy, most: usize, (key, root): (NodeKey, Option<&Reached>)) -> Coverage {
         let fanotify = if by == WatchBy::Any { Fanotify::new() } else { None };
         let (place, inotify) = (key::place_of(key), Inotify::new(most));
-        let coverage = Coverage { root: place, fanotify, inotify, places: RwLock::default() };
+        let coverage =
+            Coverage { root: place, fanotify, inotify, places: RwLock::default(), has_nothing: AtomicBool::new(false) };
         root.map(|root| coverage.means(place, root));
         coverage
     }
@@ -97,7 +106,8 @@ impl Coverage {
         // Where the root is, the means were chosen before any node was handed out. Elsewhere
         // another thread may have chosen them after these attributes were read.
         let (means, is_first) = self.means(place, reached);
-        let mut covering = Covering { by: None, read_again: handing == Handing::Out && (is_first || place != self.root) };
+        let read_again = handing == Handing::Out && (is_first || place != self.root);
+        let mut covering = Covering { by: None, read_again, was_held: false };
         let is_directory = attributes.kind == FileType::Directory;
         if means != Means::Each || !is_directory && attributes.nlink < 2 || handing == Handing::Again && self.inotify.has(node) {
             return covering;
@@ -105,8 +115,9 @@ impl Coverage {
         covering.by = Some((tree, self, node));
         covering.read_again = true;
         match self.inotify.add(node, reached.through_proc().ok().as_deref()) {
-            Added::Not(why) => tell(WatchEvent::Uncovered { path: tree.nodes.read().path_in(node, b"").map(Into::into), why }),
-            Added::New | Added::Before | Added::StillNot => {}
+            Added::Not(why) => tell(WatchEvent::Uncovered { path: path_below(tree.root.as_fd(), reached.fd()), why }),
+            Added::New => covering.was_held = handing == Handing::Out && !is_directory && tree.nodes.read().is_held(node),
+            Added::Before | Added::StillNot => {}
         }
         covering
     }
@@ -123,6 +134,7 @@ impl Coverage {
 
     fn choose(&self, reached: &Reached) -> Means {
         if !fstatfs(reached.fd()).is_ok_and(|told| TELL_CHANGES.contains(&(told.f_type as u32))) {
+            self.has_nothing.store(true, Ordering::SeqCst);
             return Means::Nothing;
         }
         // Nodes are found by their handles.
@@ -136,11 +148,19 @@ impl Coverage {
     /// Returns whether all changes of the names in a directory, or of a node's attributes, are
     /// reported.
     pub(super) fn covers(&self, node: NodeKey) -> bool {
+        if self.covers_all() {
+            return true;
+        }
         match self.places.read().get(&key::place_of(node)) {
             Some(Means::Whole) => true,
             Some(Means::Each) => !self.inotify.lacks(node),
             Some(Means::Nothing) | None => false,
         }
+    }
+
+    /// Returns whether everything that was handed out is covered. Takes no lock.
+    pub(super) fn covers_all(&self) -> bool {
+        !self.has_nothing.load(Ordering::SeqCst) && !self.inotify.lacks_any()
     }
 
     /// Returns whether a node with several names needs a watch of its own.

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pathwalk::{FileType, NodeKey};
@@ -62,6 +63,8 @@ pub(super) struct Inotify {
     queue: OnceLock<OwnedFd>,
     table: Mutex<Table>,
     most: usize,
+    /// The number of nodes in state [`State::Not`]. `SeqCst`; changed under the table's lock.
+    lacking: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -76,7 +79,7 @@ struct Table {
 impl Inotify {
     /// Creates the table. `most` is the largest number of watches.
     pub(super) fn new(most: usize) -> Inotify {
-        let inotify = Inotify { queue: OnceLock::new(), table: Mutex::default(), most };
+        let inotify = Inotify { queue: OnceLock::new(), table: Mutex::default(), most, lacking: AtomicUsize::new(0) };
         // If it fails, it is tried again when the first watch is needed.
         _ = inotify.queue();
         inotify
@@ -110,6 +113,7 @@ impl Inotify {
             Err(why) => State::Not(why),
         };
         let before = table.set(node, state);
+        self.lacking.store(table.uncovered, Ordering::SeqCst);
         table.nodes.entry(node).and_modify(|entry| entry.pending += 1);
         match (state, before) {
             (State::Watched(now), Some(State::Watched(then))) if now == then => Added::Before,
@@ -150,6 +154,7 @@ impl Inotify {
             // The kernel may have removed it meanwhile.
             _ = inotify::remove_watch(queue, watch);
         }
+        self.lacking.store(table.uncovered, Ordering::SeqCst);
     }
 
     /// Returns the nodes of a watch.
@@ -172,6 +177,11 @@ impl Inotify {
         self.table.lock().nodes.get(&node).is_some_and(|entry| matches!(entry.state, State::Watched(_)))
     }
 
+    /// Returns whether some node should have a watch and has none. Takes no lock.
+    pub(super) fn lacks_any(&self) -> bool {
+        self.lacking.load(Ordering::SeqCst) > 0
+    }
+
     /// Returns whether a node should have a watch and has none.
     pub(super) fn lacks(&self, node: NodeKey) -> bool {
         self.table.lock().nodes.get(&node).is_some_and(|entry| matches!(entry.state, State::Not(_)))
@@ -179,10 +189,10 @@ impl Inotify {
 
     /// Returns the nodes that should have a watch and have none.
     pub(super) fn lacking(&self) -> Vec<NodeKey> {
-        let table = self.table.lock();
-        if table.uncovered == 0 {
+        if !self.lacks_any() {
             return Vec::new();
         }
+        let table = self.table.lock();
         let lacks = |(node, entry): (&NodeKey, &Entry)| matches!(entry.state, State::Not(_)).then_some(*node);
         table.nodes.iter().filter_map(lacks).collect()
     }

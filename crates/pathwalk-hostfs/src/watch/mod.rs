@@ -34,11 +34,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use pathwalk::{Attributes, Freshness, Name, NodeKey, Notifier};
+use pathwalk::{Attributes, FileType, Freshness, Name, NodeKey, Notifier};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
 use crate::beneath::Reached;
+use crate::key;
 use crate::tree::Tree;
 use coverage::{Coverage, Covering, Handing};
 use event::{WatchBy, WatchEvent, WatchStats};
@@ -157,11 +158,15 @@ impl Watch {
 
     /// Covers a node that is about to be handed out.
     pub(crate) fn cover<'a>(&'a self, tree: &'a Tree, node: (NodeKey, &Reached, &Attributes), handing: Handing) -> Covering<'a> {
-        self.coverage.cover(tree, node, handing, |event| {
+        let covering = self.coverage.cover(tree, node, handing, |event| {
             self.observe(|| event.clone());
             // The thread tries it again after some time.
             self.wake();
-        })
+        });
+        if covering.was_held {
+            self.report(Report::Attributes(node.0));
+        }
+        covering
     }
 
     /// Takes note that the engine holds a node no more.
@@ -174,9 +179,24 @@ impl Watch {
         self.coverage.watches_each(node)
     }
 
-    /// Returns how long names in a directory, or attributes of a node, are valid.
-    pub(crate) fn freshness(&self, node: NodeKey) -> Freshness {
-        if self.runs.load(Ordering::SeqCst) && self.coverage.covers(node) { Freshness::Stable } else { Freshness::AskEachTime }
+    /// Returns how long names in a directory are valid.
+    pub(crate) fn of_names(&self, dir: NodeKey) -> Freshness {
+        self.promised(self.coverage.covers(dir))
+    }
+
+    /// Returns how long attributes of a node are valid. Those of a file are reported to its
+    /// directory, too.
+    pub(crate) fn of_attributes(&self, tree: &Tree, node: NodeKey) -> Freshness {
+        let is_covered = || {
+            let dir = tree.nodes.read().directory_of(node);
+            self.coverage.covers(node)
+                && (key::kind_of(node) == Some(FileType::Directory) || dir.is_none_or(|dir| self.coverage.covers(dir)))
+        };
+        self.promised(self.coverage.covers_all() || is_covered())
+    }
+
+    fn promised(&self, is_covered: bool) -> Freshness {
+        if is_covered && self.runs.load(Ordering::SeqCst) { Freshness::Stable } else { Freshness::AskEachTime }
     }
 
     /// Reports to all caches.

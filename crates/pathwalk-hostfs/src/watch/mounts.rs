@@ -65,7 +65,14 @@ fn below(text: &[u8], top: Option<&[u8]>) -> HashMap<u64, Vec<u8>> {
     lines.flat_map(|raw| Some((mountinfo::parse(raw).pop().filter(is_below)?.id, raw.to_vec()))).collect()
 }
 
-/// Returns the path of the root, as this process sees it.
+/// Returns the path of a node below the root, as this process sees it at the moment: for messages.
+pub(super) fn path_below(root: BorrowedFd<'_>, node: BorrowedFd<'_>) -> Option<Box<[u8]>> {
+    let (root, node) = (path_of(root)?, path_of(node)?);
+    let below = node.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))?;
+    Some(below.strip_prefix(b"/").unwrap_or(below).into())
+}
+
+/// Returns the path of a directory, as this process sees it.
 fn path_of(root: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let link = format!("/proc/thread-self/fd/{}", root.as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new()).ok()?.into_bytes();

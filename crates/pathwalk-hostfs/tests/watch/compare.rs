@@ -66,9 +66,13 @@ pub(crate) fn kernels(path: &Path) -> Result<String, Errno> {
 pub(crate) fn assert_same(root: &Path, watched: &Watched, paths: &[String], case: &str) {
     for path in paths {
         let (kernel, ours) = (kernels(&root.join(path)), ours(&watched.context, &format!("/{path}")));
-        assert_eq!(ours, kernel, "{path}, {case}: {}", watched.state());
+        if ours != kernel {
+            let path = format!("/{path}");
+            let (cached, again) = (watched.context.cached().lstat(&path), self::ours(&watched.context, &path));
+            let state = watched.state();
+            panic!("{path}, {case}:\nours   {ours:?}\nkernel {kernel:?}\nagain  {again:?}\ncached {cached:?}\n{state}");
+        }
     }
-    watched.log.lock().unwrap().clear();
 }
 
 /// Asserts that each directory lists the kernel's names.

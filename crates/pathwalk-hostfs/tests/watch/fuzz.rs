@@ -93,9 +93,14 @@ fn program(by: WatchBy, seed: u64, rounds: u64) {
         }
         for round in 0..rounds {
             let (seed, count) = (rng.u64(..), rng.usize(1..60));
+            watched.log.lock().unwrap().clear();
             child.run(&format!("changes {seed} {count} {}", if by == WatchBy::Any { "all" } else { "known" }));
             watched.fs.catch_up();
             let case = format!("{by:?}, round {round}");
+            if by == WatchBy::Inotify {
+                // A link in a directory that is not cached is seen once it is looked up.
+                paths.iter().for_each(|path| _ = watched.context.lstat(format!("/{path}")));
+            }
             assert_same(dir.path(), &watched, &paths, &case);
             if rng.u32(0..4) == 0 {
                 assert_lists(dir.path(), &watched.context, &paths, &case);

@@ -11,6 +11,10 @@ mod child;
 mod compare;
 mod fuzz;
 mod kinds;
+mod limits;
+mod mounts;
+mod outside;
+mod promises;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -22,26 +26,31 @@ use pathwalk_hostfs::{Coherence, HostFs, WatchBy, WatchEvent};
 pub(crate) struct Watched {
     pub(crate) fs: Arc<HostFs>,
     pub(crate) context: Context,
-    /// The last events that were observed.
+    /// The events that were observed.
     pub(crate) log: Arc<Mutex<Vec<WatchEvent>>>,
+    /// The reader of events waits for this lock after each.
+    pub(crate) gate: Arc<Mutex<()>>,
 }
 
 impl Watched {
     /// Returns what a failed comparison shows.
     pub(crate) fn state(&self) -> String {
-        format!("{:?}, since the last comparison {:#?}", self.fs.watch_stats(), self.log.lock().unwrap())
+        format!("{:?}, events {:#?}", self.fs.watch_stats(), self.log.lock().unwrap())
     }
 }
 
 /// Watches a tree by these means, with caches of this size.
 pub(crate) fn watched(fs: HostFs, by: WatchBy, budget: u64) -> Watched {
-    let log = Arc::<Mutex<Vec<WatchEvent>>>::default();
-    let keep = Arc::clone(&log);
-    let fs = fs.with_coherence(Coherence::Watch).with_watch_by(by);
-    let fs = Arc::new(fs.on_watch_event(move |event| keep.lock().unwrap().push(event.clone())));
+    let (log, gate) = (Arc::<Mutex<Vec<WatchEvent>>>::default(), Arc::<Mutex<()>>::default());
+    let (keep, wait) = (Arc::clone(&log), Arc::clone(&gate));
+    let fs = fs.with_coherence(Coherence::Watch).with_watch_by(by).on_watch_event(move |event| {
+        drop(wait.lock());
+        keep.lock().unwrap().push(event.clone());
+    });
+    let fs = Arc::new(fs);
     let vfs = Vfs::builder().budget(budget).build(Arc::clone(&fs)).unwrap();
     let context = vfs.context(Credentials::root());
-    Watched { fs, context, log }
+    Watched { fs, context, log, gate }
 }
 
 /// Runs a test by both means, each on a tree of its own, with a process that changes the tree.

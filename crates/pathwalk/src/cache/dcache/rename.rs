@@ -87,7 +87,10 @@ impl Caches {
             // so it stays doubtful.
             let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
             let is_doubtful = swept || was_doubtful || self.doubts.of_names(to) != answer.asked;
-            self.unhash(from, id, NameIs::Gone, held.of(from));
+            // That the node was found under another name does not say what its old one leads to:
+            // another process may have exchanged the two.
+            let old_name = if answer.freshness.is_some() { NameIs::Unknown } else { NameIs::Gone };
+            self.unhash(from, id, old_name, held.of(from));
             self.write_name(id, to, name, |flags| with_answer(flags, answer.freshness, is_doubtful));
             self.hash_in(to, id, held.of(to));
         }
