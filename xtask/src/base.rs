@@ -85,6 +85,8 @@ impl Kind {
             program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
         }
         if self.coherence() == Coherence::Strict {
+            // What another side removed takes room as long as it is held, and is at its old path.
+            program.settings -= Settings::WATCH | Settings::FEW_NODES | Settings::FEW_PAGES;
             program.steps.retain(|step| !matches!(step.op, Op::OpenByHandle { .. }));
         }
         if !self.is_ext4() {
@@ -92,10 +94,17 @@ impl Kind {
         }
         if self.is_ext4() {
             program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
+            // In space that was allocated and not written, a hole begins where the kernel has no
+            // page at hand.
+            if program.steps.iter().any(|step| allocates(&step.op)) {
+                program.steps.retain(|step| !matches!(step.op, Op::SeekData { .. } | Op::SeekHole { .. }));
+            }
             for step in &mut program.steps {
                 match &mut step.op {
                     // A position behind the greatest size of its files is refused there.
                     Op::Seek { by, .. } => *by = (*by).clamp(-LONG, LONG),
+                    // A copy ends where the image is full.
+                    Op::CopyRange { length, .. } => *length = (*length).min(LONGEST_COPY),
                     // The data has to be aligned there.
                     Op::Open { flags, .. } | Op::OpenUnder { flags, .. } => *flags -= OpenFlags::DIRECT,
                     // It is carried out there, and the engine refuses it.
@@ -151,6 +160,11 @@ impl Kind {
         });
         transcript
     }
+}
+
+/// Returns whether an operation allocates space that it does not write.
+fn allocates(op: &Op) -> bool {
+    matches!(op, Op::Fallocate { mode, .. } if !mode.contains(FallocateFlags::PUNCH_HOLE))
 }
 
 /// Returns the mode that takes out, puts in or zeroes a range in the place of one that every file
@@ -233,6 +247,9 @@ fn mount_side(kind: Kind, at: &Path) -> Result<()> {
 
 /// The time for which answers are used where they are asked for again.
 const SHORT: Duration = Duration::from_millis(10);
+
+/// The greatest length of a copy on ext4, in bytes.
+const LONGEST_COPY: u64 = 64 << 20;
 
 /// The greatest length of a seek on ext4, in bytes.
 const LONG: i64 = 1 << 40;

@@ -412,6 +412,11 @@ impl FileSystem for HostFs {
         Ok(value.map(|value| acl::parse(&value)).transpose()?.map(|(list, _)| list))
     }
 
+    /// Returns true on a tmpfs alone.
+    fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+        self.tree.mounts.of(node).has_simple_acls
+    }
+
     fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
         self.tree.writable()?;
         self.tree.with_room(|| self.set_list(node, kind, acl, mode))

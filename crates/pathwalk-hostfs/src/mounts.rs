@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use parking_lot::RwLock;
 use pathwalk::{FileType, MountFlags, NodeKey, PermissionRule, SuperblockFlags};
-use rustix::fs::{StatVfsMountFlags, fstatvfs};
+use rustix::fs::{StatVfsMountFlags, fstatfs, fstatvfs};
 use rustix::io;
 
 use crate::key;
@@ -22,6 +22,9 @@ use crate::mountinfo::{self, Line, Writing};
 /// The flag `ST_NOSYMFOLLOW`, Linux 5.10.
 const ST_NOSYMFOLLOW: u64 = 0x2000;
 
+/// The type of a tmpfs, `TMPFS_MAGIC` of `statfs(2)`.
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
+
 /// The flags of one mount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct OfMount {
@@ -29,6 +32,8 @@ pub(crate) struct OfMount {
     pub(crate) flags: MountFlags,
     /// The flags of the mount's file system.
     pub(crate) superblock: SuperblockFlags,
+    /// Whether the removal of an access list clears the sgid bit as the setting of one does.
+    pub(crate) has_simple_acls: bool,
 }
 
 /// The known mounts, by the numbers of their places.
@@ -102,7 +107,8 @@ pub(crate) fn ask(mount: u64, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
     let flags = flags_of(fd)?;
     let is_it = |line: &Line| line.id == mount && line.writing == Writing::ReadOnly;
     let is_read_only = flags.contains(MountFlags::READ_ONLY) && mountinfo::now().iter().any(is_it);
-    Ok(OfMount { flags, superblock: if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() } })
+    let superblock = if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() };
+    Ok(OfMount { flags, superblock, has_simple_acls: fstatfs(fd)?.f_type == TMPFS_MAGIC })
 }
 
 /// Returns the flags of the mount that `fd` is on.

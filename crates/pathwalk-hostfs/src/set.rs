@@ -15,7 +15,7 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind};
-use pathwalk::{AclState, Attributes, Errno, NodeKey, SetAttributes, Timestamp, XattrFlags, XattrName};
+use pathwalk::{AclState, Attributes, Errno, NodeKey, SetAttributes, SetCause, Timestamp, XattrFlags, XattrName};
 use rustix::fs::{self, AtFlags, Gid, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 use rustix::io::{self, retry_on_intr};
 
@@ -62,8 +62,7 @@ impl HostFs {
         if let Some(mode) = set.mode {
             let only_clears = mode & !PRIVILEGES == before.mode & !PRIVILEGES && mode & !before.mode == 0;
             match set_mode(node, mode) {
-                // The write that follows does it.
-                Err(Errno::EPERM) if only_clears && self.tree.open.clear_at_next_write(key, before.gid) => {}
+                Err(Errno::EPERM) if only_clears => self.clear(key, (node, before), mode, set.cause)?,
                 done => done?,
             }
         }
@@ -74,6 +73,21 @@ impl HostFs {
             fs::chownat(node.fd(), "", None, None, AtFlags::EMPTY_PATH).map_err(host)?;
         }
         Ok(())
+    }
+
+    /// Clears suid and sgid bits of a file whose mode the host refuses to set, since it may only
+    /// grow or is immutable: by the write that follows, or by a change of owner to the same one,
+    /// which some file systems allow.
+    fn clear(&self, key: NodeKey, (node, before): (&Reached, &Attributes), mode: u16, cause: SetCause) -> Result<(), Errno> {
+        if cause == SetCause::Write && self.tree.open.clear_at_next_write(key, before.gid) {
+            return Ok(());
+        }
+        {
+            let _clears = Clearing::begin(before.gid)?;
+            fs::chownat(node.fd(), "", None, None, AtFlags::EMPTY_PATH).map_err(host)?;
+        }
+        let now = from_statx(&node.stat().map_err(host)?)?;
+        if now.mode == mode { Ok(()) } else { Err(Errno::EPERM) }
     }
 
     /// Sets the size of a regular file. With `truncate(2)`, the host's file system decides about

@@ -5,8 +5,9 @@ mod common;
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use pathwalk::permission::AclKind;
 use pathwalk::{
     Access, At, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion, Vfs,
 };
@@ -170,5 +171,38 @@ fn a_changed_list_counts_from_the_next_refresh_on() {
         set_list(&["-b"], &host_path, NAMED).unwrap();
         context.vfs().refresh(&handle).unwrap();
         assert_eq!(named.access(&path, Access::READ), Err(Errno::EACCES), "{name}");
+    }
+}
+
+/// Returns the mode of a node with a list and the sgid bit, after its owner, outside its group, has
+/// removed the list: by the kernel, and by the engine.
+fn modes_without_list(dir: &Path) -> Result<(u16, u16), String> {
+    let owner = Who { uid: OWNER, gid: 43_000, groups: [].into() };
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["kernel", "engine"] {
+        let path = dir.join(name);
+        fs::write(&path, "").unwrap();
+        chown(&path, Some(OWNER), Some(OWNING_GROUP)).map_err(|error| format!("giving a file to user {OWNER}: {error}"))?;
+        set_list(&["-m", "u:41001:rx"], &path, NAMED)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o2770)).unwrap();
+    }
+    let path = dir.join("kernel");
+    as_user(&owner, || rustix::fs::removexattr(&path, "system.posix_acl_access").unwrap())?;
+    let context = Vfs::builder().build(HostFs::open_writable(dir).unwrap()).unwrap().context(owner.credentials());
+    context.set_acl("/engine", AclKind::Access, None).unwrap();
+    let mode = |name: &str| (fs::metadata(dir.join(name)).unwrap().permissions().mode() & 0o7777) as u16;
+    assert_eq!(context.stat("/engine").unwrap().mode, mode("engine"));
+    Ok((mode("kernel"), mode("engine")))
+}
+
+/// A tmpfs clears the bit, and ext4 keeps it.
+#[test]
+fn removing_a_list_changes_the_mode_as_the_host_does() {
+    for place in [std::env::temp_dir(), PathBuf::from("/dev/shm"), PathBuf::from("/var/tmp")] {
+        let Ok(dir) = tempfile::tempdir_in(place) else { continue };
+        match modes_without_list(dir.path()) {
+            Ok((kernel, engine)) => assert_eq!(engine, kernel, "in {}", dir.path().display()),
+            Err(why) => return skipped("removing_a_list_changes_the_mode_as_the_host_does", &why),
+        }
     }
 }

@@ -504,3 +504,35 @@ fn a_copy_of_nothing_has_the_host_s_limit() {
         assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 62), 0), Err(Errno::EFBIG));
     });
 }
+
+/// Changes the owner of a file that may only grow and is open for writing, and changes no id: the
+/// kernel clears the suid and sgid bits, or refuses.
+#[test]
+fn a_change_of_no_owner_takes_the_bits_of_a_file_that_may_only_grow() {
+    const TEST: &str = "a_change_of_no_owner_takes_the_bits_of_a_file_that_may_only_grow";
+    let compare = |dir: &Path| {
+        let context = on(HostFs::open_writable(dir).unwrap());
+        // As the kernel does it, and as the engine does.
+        let [first, second] = ["/kernel", "/engine"];
+        for path in [first, second] {
+            context.write(path, "").unwrap();
+            context.chmod(path, 0o6777).unwrap();
+        }
+        let _writing = context.open(second, OpenFlags::WRITE).unwrap();
+        for path in [first, second] {
+            if let Err(errno) = context.set_inode_flags(path, pathwalk::InodeFlags::APPEND) {
+                return skipped(TEST, &format!("this file system keeps no flags, or this is not root ({errno})"));
+            }
+        }
+        let kernel = rustix::fs::chown(dir.join(&first[1..]), None, None).map_err(|errno| Errno::from_raw(errno.raw_os_error()));
+        assert_eq!(context.chown(second, None, None), kernel);
+        let mode = |path: &str| fs::metadata(dir.join(&path[1..])).unwrap().mode() & 0o7777;
+        assert_eq!(mode(second), mode(first));
+        same(&context, dir, second);
+        for path in [first, second] {
+            context.set_inode_flags(path, pathwalk::InodeFlags::empty()).unwrap();
+        }
+    };
+    on_tmpfs(TEST, "mode=755", compare);
+    on_ext4(TEST, compare);
+}

@@ -366,6 +366,10 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.keeps_acls()
     }
 
+    fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+        self.inner.acl_removal_clears_sgid(node)
+    }
+
     fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
         self.faults.meet()?;
         self.inner.get_acl(node, kind)

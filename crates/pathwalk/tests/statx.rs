@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pathwalk::{
     At, AtFlags, Attributes, ChangeCookie, Context, Credentials, Details, Directory, Errno, FileSystem, FileType, InodeFlags,
-    LinkFlags, MountFlags, Name, NewKind, Node, NodeKey, OpenFlags, Resolve, SetTime, StatxMask, Timestamp, Vfs, XattrFlags,
+    LinkFlags, MountFlags, Name, NewKind, Node, NodeKey, OpenFlags, Resolve, SetTime, StatxFlags, StatxMask, Timestamp, Vfs,
+    XattrFlags,
 };
 use pathwalk_memfs::{Calls, MemFs, Options};
 
@@ -205,6 +206,26 @@ fn dont_names_the_type_alone_where_all_is_unknown() {
     *state.lock().unwrap() = Err(Errno::EIO);
     assert_eq!(context.details("/file", StatxMask::CHANGE_COOKIE).map(drop), Err(Errno::EIO));
     assert_eq!(context.details("/file", StatxMask::from_bits_retain(1 << 31)).map(drop), Err(Errno::EINVAL));
+}
+
+/// A file system may pass on what a host says, where another mount begins at the node.
+#[test]
+fn the_root_of_a_mount_is_not_one_of_the_nodes_attributes() {
+    let mut told = Attributes::new(FileType::Regular, 0o640);
+    (told.flags, told.flags_mask) = (StatxFlags::MOUNT_ROOT, StatxFlags::MOUNT_ROOT | StatxFlags::APPEND);
+    let vfs = Vfs::builder().build(Flaky(Arc::new(std::sync::Mutex::new(Ok(told))))).unwrap();
+    let context = vfs.context(Credentials::root());
+    let file = context.lookup("/file").unwrap();
+    for _ in ["from the lookup", "asked for again"] {
+        for flags in [NONE, DONT] {
+            let found = context.fstatat(At::Cwd, "/file", flags).unwrap();
+            assert_eq!((found.flags, found.flags_mask), (StatxFlags::empty(), StatxFlags::APPEND));
+            let found = context.statx_at(At::Cwd, "/file", flags, STATS).unwrap().attributes;
+            assert_eq!((found.flags, found.flags_mask), (StatxFlags::empty(), told.flags_mask));
+            assert_eq!(file.attributes().unwrap().flags_mask, StatxFlags::APPEND);
+        }
+        vfs.invalidate_attributes(&file).unwrap();
+    }
 }
 
 /// Checks that each change of a node moves its cookie, on a clock that stands still, and that

@@ -94,6 +94,10 @@ impl<F: FileSystem> FileSystem for Late<F> {
         self.0.keeps_acls()
     }
 
+    fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+        self.0.acl_removal_clears_sgid(node)
+    }
+
     fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
         late(|| self.0.get_acl(node, kind))
     }

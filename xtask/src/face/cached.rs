@@ -81,7 +81,9 @@ impl Face for Caches {
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
         // Attributes that were not wanted may be out of date.
         let wants_all = mask.contains(StatxMask::BASIC_STATS);
-        let same = |left: &Statx, right: &Statx| left.mask == right.mask && (!wants_all || left == right);
+        // What else is up to date may have come with another question.
+        let wanted = |of: &Statx| of.mask & (mask | StatxMask::MNT_ID | StatxMask::MNT_ID_UNIQUE);
+        let same = |left: &Statx, right: &Statx| wanted(left) == wanted(right) && (!wants_all || left == right);
         self.either(|cached| cached.statx_at(at, path, flags, mask), |context| context.statx_at(at, path, flags, mask), same)
     }
 
@@ -120,6 +122,8 @@ impl Face for Caches {
     fn read_at(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         match file.try_read_at(buffer, offset) {
             Err(Errno::EAGAIN) => Kind::Cached.count(Knew::No),
+            // What is not at hand ends a read early, as it ends one with `RWF_NOWAIT`.
+            Ok(length) if length < buffer.len() => Kind::Cached.count(Knew::No),
             answer => {
                 Kind::Cached.count(Knew::Yes);
                 return answer;

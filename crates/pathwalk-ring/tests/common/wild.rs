@@ -137,6 +137,10 @@ impl FileSystem for Wild {
         self.hooks.around_sure("keeps_acls", || self.inner.keeps_acls())
     }
 
+    fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+        self.hooks.around_sure("acl_removal_clears_sgid", || self.inner.acl_removal_clears_sgid(node))
+    }
+
     fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
         self.hooks.around("get_acl", || self.inner.get_acl(node, kind))
     }

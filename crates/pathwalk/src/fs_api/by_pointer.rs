@@ -46,6 +46,9 @@ macro_rules! by_pointer {
             fn keeps_acls(&self) -> bool {
                 (**self).keeps_acls()
             }
+            fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+                (**self).acl_removal_clears_sgid(node)
+            }
             fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
                 (**self).get_acl(node, kind)
             }

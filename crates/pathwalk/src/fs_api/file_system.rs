@@ -296,6 +296,14 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EOPNOTSUPP)
     }
 
+    /// Returns whether the removal of an access ACL clears the sgid bit of a node, as setting one
+    /// does, if the caller is outside the node's group. A tmpfs does that (`simple_set_acl` of
+    /// Linux), and the default is true. On ext4, XFS and btrfs, a removal changes no mode.
+    fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+        let _ = node;
+        true
+    }
+
     /// Returns whether `name` in `dir` still leads to `node` (`None`: is still absent). Called
     /// before each use where the freshness is [`Freshness::AskEachTime`], and for every entry on
     /// the way once something was `ESTALE`.

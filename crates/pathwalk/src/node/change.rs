@@ -158,6 +158,29 @@ pub struct SetAttributes {
     pub atime: Option<Timestamp>,
     /// The time of the last change of the contents.
     pub mtime: Option<Timestamp>,
+    /// The reason for the change.
+    pub cause: SetCause,
+}
+
+/// The reason why attributes are set.
+///
+/// ```
+/// use pathwalk::{SetAttributes, SetCause};
+/// let of_chmod = SetAttributes::default().with_mode(0o600);
+/// assert_eq!(of_chmod.cause, SetCause::Request);
+/// let before_write = of_chmod.with_cause(SetCause::Write);
+/// assert_ne!(before_write, of_chmod);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum SetCause {
+    /// A caller asks for it, by `chmod`, `chown` and others.
+    #[default]
+    Request,
+    /// An open file is about to be written, and its suid and sgid bits go before that. The write
+    /// follows also if the file has become immutable meanwhile, so the change is not refused for
+    /// that. Source: `ATTR_FORCE` of Linux.
+    Write,
 }
 
 impl SetAttributes {
@@ -202,6 +225,13 @@ impl SetAttributes {
         self.mtime = Some(time);
         self
     }
+
+    /// Returns the changes with another cause.
+    #[must_use]
+    pub const fn with_cause(mut self, cause: SetCause) -> SetAttributes {
+        self.cause = cause;
+        self
+    }
 }
 
 impl std::fmt::Debug for NewNode<'_> {
@@ -215,9 +245,9 @@ impl std::fmt::Debug for NewNode<'_> {
 
 impl std::fmt::Debug for SetAttributes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let SetAttributes { mode, uid, gid, size, atime, mtime } = self;
+        let SetAttributes { mode, uid, gid, size, atime, mtime, cause } = self;
         let mut shown = f.debug_struct("SetAttributes");
         shown.field("mode", &mode.map(Octal)).field("uid", uid).field("gid", gid);
-        shown.field("size", size).field("atime", atime).field("mtime", mtime).finish()
+        shown.field("size", size).field("atime", atime).field("mtime", mtime).field("cause", cause).finish()
     }
 }

@@ -9,7 +9,7 @@ use bitflags::bitflags;
 
 use crate::attr::{AclState, Attributes, FileType};
 
-pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
+pub use change::{NewKind, NewNode, RenameFlags, SetAttributes, SetCause};
 pub use inherit::Inherited;
 
 /// The identity of a node within a file system, for as long as the file system runs. It has 128

@@ -85,7 +85,8 @@ impl ListsOf<'_> {
         match kind {
             AclKind::Default => trees.set_acl(id, kind, acl.as_ref(), None)?,
             AclKind::Access => {
-                let mode = mode_with(&of, who, acl.as_ref());
+                let keeps_mode = acl.is_none() && !trees.acl_removal_clears_sgid(id);
+                let mode = if keeps_mode { of.mode() } else { mode_with(&of, who, acl.as_ref()) };
                 trees.set_acl(id, kind, acl.filter(|acl| !acl.is_only_mode()).as_ref(), Some(mode))?;
             }
         }

@@ -20,6 +20,11 @@ impl Trees {
         self.superblock(id).fs.get_acl(inode::key_of(self.caches.inodes.record(id)), kind)
     }
 
+    /// Asks the file system whether the removal of a node's access list clears its sgid bit.
+    pub(crate) fn acl_removal_clears_sgid(&self, id: InodeId) -> bool {
+        self.superblock(id).fs.acl_removal_clears_sgid(inode::key_of(self.caches.inodes.record(id)))
+    }
+
     /// Sets or removes a list through the file system, together with the mode.
     pub(crate) fn set_acl(&self, id: InodeId, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<(), Errno> {
         let key = inode::key_of(self.caches.inodes.record(id));

@@ -10,7 +10,7 @@ use crate::attr::FileType;
 use crate::cache::icache::pool::ChangingHeld;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::memory::slot::DentryId;
-use crate::node::SetAttributes;
+use crate::node::{SetAttributes, SetCause};
 use crate::permission::{Capabilities, Subject, without_privileges};
 
 /// The condition under which a file that gets a size also gets new times.
@@ -80,7 +80,7 @@ impl Trees {
         match mode_after_write(&self.known_snapshot(id)?, who)? {
             None => Ok(()),
             mode => {
-                let set = SetAttributes { mode, ..SetAttributes::default() };
+                let set = SetAttributes { mode, cause: SetCause::Write, ..SetAttributes::default() };
                 self.set_attributes(id, &set)?;
                 self.tell_set(node, &set);
                 Ok(())

@@ -115,6 +115,10 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.fs.keeps_acls()
     }
 
+    fn acl_removal_clears_sgid(&self, node: NodeKey) -> bool {
+        self.fs.acl_removal_clears_sgid(node)
+    }
+
     fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
         self.with.around(|| self.fs.get_acl(node, kind))
     }

@@ -184,11 +184,11 @@ pub(crate) fn set_key(record: &Record, key: NodeKey) {
 }
 
 /// Returns attributes as the cache keeps them: permission bits, attribute bits, times and devices
-/// are brought within their ranges.
+/// are brought within their ranges. Whether a node is the root of a mount is the mount's to say.
 pub(crate) fn normalised(mut from: Attributes) -> Attributes {
     from.mode &= 0o7777;
-    from.flags = StatxFlags::from_bits_truncate(from.flags.bits());
-    from.flags_mask = StatxFlags::from_bits_truncate(from.flags_mask.bits());
+    from.flags = StatxFlags::from_bits_truncate(from.flags.bits()) - StatxFlags::MOUNT_ROOT;
+    from.flags_mask = StatxFlags::from_bits_truncate(from.flags_mask.bits()) - StatxFlags::MOUNT_ROOT;
     (from.atime, from.mtime, from.ctime) = (from.atime.kept(), from.mtime.kept(), from.ctime.kept());
     from.btime = from.btime.map(Timestamp::kept);
     (from.device, from.device_node) = (from.device.kept(), from.device_node.kept());
@@ -356,14 +356,14 @@ mod tests {
             flags_mask: StatxFlags::from_bits_retain(bits),
             ..Attributes::new(FileType::Symlink, 0o777)
         };
-        for (bits, kept) in [(u16::MAX, StatxFlags::all()), (0xfc00, StatxFlags::empty())] {
+        for (bits, kept) in [(u16::MAX, StatxFlags::all() - StatxFlags::MOUNT_ROOT), (0xfc00, StatxFlags::empty())] {
             set_fields(&record, &normalised(odd(bits)), 7);
             let words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
             let found = attributes_of(&words);
             assert_eq!((found.flags, found.flags_mask), (kept, kept));
             assert_eq!((body_length(words[MIXED]), found.device), (7, Device::default()));
-            assert_eq!(is_immutable(words[MIXED]), kept == StatxFlags::all());
-            assert_eq!(is_append_only(words[MIXED]), kept == StatxFlags::all());
+            assert_eq!(is_immutable(words[MIXED]), !kept.is_empty());
+            assert_eq!(is_append_only(words[MIXED]), !kept.is_empty());
         }
         for (flag, is) in [(StatxFlags::IMMUTABLE, [true, false]), (StatxFlags::APPEND, [false, true])] {
             let others = StatxFlags::all();
