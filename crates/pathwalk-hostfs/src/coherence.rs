@@ -53,8 +53,8 @@ pub enum Coherence {
     /// asked for again.
     ///
     /// An operation uses no answer that the host was asked for longer before the operation began
-    /// than the time of its kind. A thread sees to that, and begins a pass over the caches each half
-    /// of that time. If the thread is late, answers are used for longer, and
+    /// than the time of its kind. A thread sees to that, and begins a pass over the caches each
+    /// half of that time. If the thread is late, answers are used for longer, and
     /// [`ttl_stats`](HostFs::ttl_stats) says for how long: after the process was stopped
     /// (`SIGSTOP`), until the thread has run; while the machine sleeps, time does not pass. So the
     /// promise is no bound for a machine that is overloaded.
@@ -83,9 +83,9 @@ pub enum Coherence {
     /// ([`Context::cached`](pathwalk::Context::cached)) answer `EAGAIN`. Files that are open keep
     /// their attributes when they lose their names.
     ///
-    /// A `stat` of a path with *d* directories takes 17 + 13 *d* system calls, and 10 + 13 *d* for a
-    /// name that is absent: 8 for each name, whose directory is reached, too, and 5 for the rights of
-    /// each directory. So this is many times slower than the host itself.
+    /// A `stat` of a path with *d* directories takes 17 + 13 *d* system calls, and 10 + 13 *d* for
+    /// a name that is absent: 8 for each name, whose directory is reached, too, and 5 for the
+    /// rights of each directory. So this is many times slower than the host itself.
     ///
     /// What is not asked for again: the directory behind `..` of a handle or working directory that
     /// another process has moved, and the path of such a handle, until a walk has found the

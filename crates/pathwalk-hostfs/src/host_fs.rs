@@ -332,8 +332,8 @@ impl FileSystem for HostFs {
         Ok(node)
     }
 
-    /// Begins to watch the tree in the mode [`Coherence::Watch`], or to have answers asked for again
-    /// in the mode [`Coherence::Ttl`].
+    /// Begins to watch the tree in the mode [`Coherence::Watch`], or to have answers asked for
+    /// again in the mode [`Coherence::Ttl`].
     fn attached(&self, notifier: Notifier) {
         self.begin_to_expire(&notifier);
         self.begin_to_watch(notifier);

@@ -167,8 +167,8 @@ impl Tree {
         }
     }
 
-    /// Returns whether the paths of nodes may be those of others by now, so that a name is looked up
-    /// by a descriptor of its directory.
+    /// Returns whether the paths of nodes may be those of others by now, so that a name is looked
+    /// up by a descriptor of its directory.
     pub(crate) fn is_changed_by_others(&self) -> bool {
         self.asks == Asks::EachTime || self.watch.get().is_some() || self.ttl.get().is_some()
     }
@@ -262,8 +262,9 @@ impl Tree {
     }
 }
 
-/// Returns whether the file system of a descriptor gives a directory another time of the last change
-/// when a name in it changes. (Those of `/proc`, for example, do not.) Source: `linux/magic.h`.
+/// Returns whether the file system of a descriptor gives a directory another time of the last
+/// change when a name in it changes. (That of `/proc`, for example, does not.) Source:
+/// `linux/magic.h`.
 fn stamps_each_change(fd: BorrowedFd<'_>) -> bool {
     const EXT: u64 = 0xef53;
     const TMPFS: u64 = 0x0102_1994;

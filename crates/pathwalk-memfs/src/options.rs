@@ -57,6 +57,7 @@ pub enum LinkSizes {
 ///     .permission_rule(PermissionRule::Own)
 ///     .freshness(Freshness::AskEachTime)
 ///     .absence(Freshness::AskEachTime)
+///     .attributes(Freshness::AskEachTime)
 ///     .acl(AclState::Unknown)
 ///     .link_bodies(LinkBodies::OnRequest)
 ///     .link_sizes(LinkSizes::Zero);

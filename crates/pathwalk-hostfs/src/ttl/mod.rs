@@ -121,8 +121,8 @@ impl Ttl {
         TtlStats { looks, confirmed, ..self.shared.state.lock().stats }
     }
 
-    /// Takes note of a directory that is handed out, and of which nothing is cached yet. `stamp` was
-    /// just read.
+    /// Takes note of a directory that is handed out, and of which nothing is cached yet. `stamp`
+    /// was just read.
     pub(crate) fn is_new(&self, dir: NodeKey, stamp: Stamp) {
         self.looks.is_new(dir, stamp);
     }

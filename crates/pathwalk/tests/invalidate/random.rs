@@ -1,6 +1,7 @@
 //! Random programs by two `Vfs` on one tree: each change goes through one of them, and is reported
 //! to the other one by a randomly chosen form of invalidation. After each report, every answer of
-//! the two is the same. So it is without reports if the file system is asked each time. `PATHWALK_REPORTS=1000000` for more.
+//! the two is the same. So it is without reports if the file system is asked each time.
+//! `PATHWALK_REPORTS=1000000` for more.
 
 use pathwalk::{
     Access, At, AtFlags, Attributes, Context, Credentials, Errno, File, Freshness, Handle, Name, NodeKey, OpenFlags, RenameFlags,
