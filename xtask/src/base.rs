@@ -17,12 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use pathwalk::{
     Capabilities, Errno, FallocateFlags, FileSystem, HandleFlags, InodeFlags, Leases, OpenFlags, RwFlags, SpecialFiles, StatxMask,
 };
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
@@ -47,19 +48,51 @@ pub(crate) enum Kind {
     /// A directory of the host, on ext4 in an image. Needs root.
     #[value(name = "host:ext4")]
     HostExt4,
+    /// As `host:tmpfs`, with each answer asked for again. Every other change is made by another
+    /// `Vfs`.
+    #[value(name = "host:tmpfs:strict")]
+    HostTmpfsStrict,
+    /// As `host:ext4`, with each answer asked for again. Every other change is made by another
+    /// `Vfs`.
+    #[value(name = "host:ext4:strict")]
+    HostExt4Strict,
+    /// As `host:tmpfs`, with each answer asked for again after some milliseconds.
+    #[value(name = "host:tmpfs:ttl")]
+    HostTmpfsTtl,
+    /// As `host:ext4`, with each answer asked for again after some milliseconds.
+    #[value(name = "host:ext4:ttl")]
+    HostExt4Ttl,
 }
 
 impl Kind {
+    fn is_ext4(self) -> bool {
+        matches!(self, Kind::HostExt4 | Kind::HostExt4Strict | Kind::HostExt4Ttl)
+    }
+
+    /// Returns what the caches of a `Vfs` on a directory of the host promise.
+    fn coherence(self) -> Coherence {
+        match self {
+            Kind::HostTmpfsStrict | Kind::HostExt4Strict => Coherence::Strict,
+            Kind::HostTmpfsTtl | Kind::HostExt4Ttl => Coherence::Ttl { entry: SHORT, absence: SHORT, attributes: SHORT },
+            _ => Coherence::Exclusive,
+        }
+    }
+
     /// Returns the program without what cannot be compared on this file system.
     pub(crate) fn adapted(self, mut program: Program) -> Program {
         if self != Kind::Memfs {
             program.steps.retain(|step| !step.op.changes_mounts());
             program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
         }
-        if self != Kind::HostExt4 {
+        if self.coherence() == Coherence::Strict {
+            // What another side removed takes room as long as it is held, and is at its old path.
+            program.settings -= Settings::WATCH | Settings::FEW_NODES | Settings::FEW_PAGES;
+            program.steps.retain(|step| !matches!(step.op, Op::OpenByHandle { .. }));
+        }
+        if !self.is_ext4() {
             program.steps.iter_mut().for_each(|step| without_what_tmpfs_lacks(&mut step.op));
         }
-        if self == Kind::HostExt4 {
+        if self.is_ext4() {
             program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
             // In space that was allocated and not written, a hole begins where the kernel has no
             // page at hand.
@@ -95,7 +128,7 @@ impl Kind {
     /// extended attributes are listed is its own, too. The position in a directory is a
     /// hash, from which the kernel reads and seeks in other ways.
     pub(crate) fn comparable(self, program: &Program, mut transcript: Transcript) -> Transcript {
-        if self != Kind::HostExt4 {
+        if !self.is_ext4() {
             return transcript;
         }
         for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
@@ -185,7 +218,7 @@ impl Ground {
 
     /// Returns the directory for the kernel's side, unless that makes a tmpfs of its own.
     pub(crate) fn of_kernel(&self) -> Option<PathBuf> {
-        (self.kind == Kind::HostExt4).then(|| self.directory.join("kernel"))
+        self.kind.is_ext4().then(|| self.directory.join("kernel"))
     }
 
     /// Returns the engine's side.
@@ -198,7 +231,7 @@ impl Ground {
 
 fn mount_side(kind: Kind, at: &Path) -> Result<()> {
     fs::create_dir(at)?;
-    if kind == Kind::HostTmpfs {
+    if !kind.is_ext4() {
         return mount("pathwalk", at, "tmpfs", MountFlags::NOATIME, c"mode=755,nr_inodes=1048576,size=1073741824")
             .context("mount a tmpfs");
     }
@@ -215,6 +248,9 @@ fn mount_side(kind: Kind, at: &Path) -> Result<()> {
     // Blocks are counted when they are written, and not when the kernel finds the time.
     run(Command::new("mount").args(["-o", "loop,noatime,nodelalloc"]).args([&image, &at.to_path_buf()]))
 }
+
+/// The time for which answers are used where they are asked for again.
+const SHORT: Duration = Duration::from_millis(10);
 
 /// The greatest length of a copy on ext4, in bytes.
 const LONGEST_COPY: u64 = 64 << 20;
@@ -281,12 +317,12 @@ impl Host {
         move_into_link_name_space(std::os::fd::AsFd::as_fd(&self.namespace), Some(LinkNameSpaceType::Mount))
             .context("enter the namespace of the host")?;
         kernel::sweep(&self.root).context("empty the directory of the host")?;
-        if self.kind == Kind::HostTmpfs {
+        if !self.kind.is_ext4() {
             kernel::set_limits(&self.path, settings.limits()).context("set the limits of the host")?;
         }
         self.clock.begin().context("read the clock")?;
         let fs = HostFs::open_writable(&self.path)?.with_special_files(SpecialFiles::OfEngine).with_leases(Leases::OfEngine);
-        Ok(Tree::Host(Arc::new(fs)))
+        Ok(Tree::Host(Arc::new(fs.with_coherence(self.kind.coherence()))))
     }
 }
 
@@ -297,6 +333,11 @@ impl Tree {
             Tree::Memory(fs) => Tree::Memory(fs.alias()),
             Tree::Host(fs) => Tree::Host(Arc::clone(fs)),
         }
+    }
+
+    /// Returns whether a `Vfs` on it is right although another one makes changes.
+    pub(crate) fn has_others(&self) -> bool {
+        matches!(self, Tree::Host(fs) if fs.coherence() == Coherence::Strict)
     }
 
     /// Returns the file system for a `Vfs`.

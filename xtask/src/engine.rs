@@ -8,6 +8,7 @@ mod helpers;
 mod late;
 mod mounts;
 mod open_files;
+mod others;
 mod space;
 mod tree;
 mod watch;
@@ -39,6 +40,7 @@ use crate::words::{Owner, Place, Slot};
 use convert::{new_kind, node};
 use data::{Descriptor, Descriptors, data};
 use late::Late;
+use others::Others;
 
 /// The budgets of the caches, in bytes: one with plenty of room, and one with little.
 const BUDGET: u64 = 1 << 20;
@@ -76,6 +78,11 @@ impl Interpreter for Engine {
                 build(program.settings, mount, &fs).context("build a Vfs")?.context(Credentials::root())
             };
             let mut stage = Stage::new(beginning, &fs, program.settings, Company::Alone, &clock);
+            if fs.has_others() {
+                let settings = program.settings - Settings::FACES;
+                let other = build(settings, mount, &fs).context("build another Vfs")?.context(Credentials::root());
+                stage.other = Some(Others::new(Stage::new(other, &fs, settings, Company::Alone, &clock)));
+            }
             for step in steps {
                 // Relaxed: the reader is this thread, or a worker to which it hands the step over.
                 clock.store(outcomes.len() as u32 + 1, Relaxed);
@@ -127,6 +134,7 @@ pub(crate) fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
     let clock = Arc::clone(clock);
     let asked = |flag| if settings.contains(flag) { Freshness::AskEachTime } else { Freshness::Stable };
     let mut options = Options::default().freshness(asked(Settings::ASK_NAMES)).absence(asked(Settings::ASK_ABSENCE));
+    options = options.attributes(asked(Settings::ASK_ATTRIBUTES));
     let [nodes, pages] = settings.limits();
     if let Some(nodes) = nodes {
         options = options.max_nodes(nodes);
@@ -224,6 +232,8 @@ pub(crate) struct Stage {
     processes: Vec<Process>,
     slots: Descriptors,
     keeps: open_files::Keeps,
+    /// The side that makes some of the changes behind the back of this one.
+    other: Option<Others>,
 }
 
 impl Stage {
@@ -242,6 +252,7 @@ impl Stage {
             processes,
             slots: Descriptors::default(),
             keeps: open_files::Keeps::default(),
+            other: None,
         }
     }
 
@@ -253,7 +264,11 @@ impl Stage {
         if self.settings.contains(Settings::FORGETFUL) {
             self.forget(step);
         }
-        let answer = op.settled(self.answer(*actor, op).unwrap_or_else(Answer::Failed));
+        let answer = match self.answer_of_others(*actor, op) {
+            Some(answer) => answer,
+            None => self.answer(*actor, op),
+        };
+        let answer = op.settled(answer.unwrap_or_else(Answer::Failed));
         let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };
         let watched = self.watch(*actor).expect("what is there can be looked at");
         Outcome { answer, seen, watched }

@@ -66,6 +66,8 @@ bitflags! {
         const STRICTATIME = 1 << 19;
         /// The mount has no access to a directory stored.
         const NODIRATIME = 1 << 20;
+        /// The engine's file system requires that attributes are asked for at each use.
+        const ASK_ATTRIBUTES = 1 << 21;
         /// The file system has room for few nodes.
         const FEW_NODES = 1 << 24;
         /// The file system has room for few pages.

@@ -8,6 +8,7 @@ use crate::bench::Own;
 use crate::exits;
 use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
 use crate::pages::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
+use crate::watch::{WATCH_EXAMPLES, WatchArgs};
 
 /// The largest number of threads that may be requested.
 const MOST_THREADS: i64 = 1024;
@@ -24,6 +25,7 @@ Examples:
                                    who may pass, who is refused, by which rule
   pathwalk explain /srv/www --as www-data --want rx && echo yes
                                    the answer as an exit code
+  pathwalk watch /srv/www          what changes there, as it happens
   pathwalk bench                   all benches
   pathwalk bench crtends readlink  two of them
   pathwalk man /usr/local/share/man/man1
@@ -144,6 +146,9 @@ pub(crate) enum Command {
     /// what to do about it
     #[command(after_help = exits::short(exits::EXPLAIN), after_long_help = exits::long(EXPLAIN_EXAMPLES, exits::EXPLAIN))]
     Explain(ExplainArgs),
+    /// Print what changes below a directory, and what the caches ask for again, as it happens
+    #[command(after_help = exits::short(exits::WATCH), after_long_help = exits::long(WATCH_EXAMPLES, exits::WATCH))]
+    Watch(WatchArgs),
     /// Write completions for a shell to standard output
     #[command(after_help = exits::short(exits::WRITE), after_long_help = exits::long(COMPLETIONS_EXAMPLES, exits::WRITE))]
     Completions(CompletionsArgs),

@@ -29,6 +29,12 @@ Exit codes:
   1  the path is not reached, or the access is refused
   2  it could not be explained, or the answer is not known";
 
+/// The codes of `pathwalk watch`.
+pub(crate) const WATCH: &str = "\
+Exit codes:
+  0  it was interrupted, or --events have come
+  2  it could not be watched";
+
 /// The codes of `pathwalk bench` and of all benches.
 pub(crate) const BENCH: &str = "\
 Exit codes:

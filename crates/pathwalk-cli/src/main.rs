@@ -1,9 +1,10 @@
 //! The `pathwalk` program: replays recorded lookups through the engine and through the kernel,
-//! explains one lookup, and runs benches.
+//! explains one lookup, watches a directory, and runs benches.
 //!
 //! - [`args`]: the command line;
 //! - [`replay`]: every lookup answered twice, compared and timed;
 //! - [`explain`]: one lookup step by step, and the reason for its end;
+//! - [`watch`]: what changes below a directory, as it happens;
 //! - [`enclosure`]: another root, by privilege or by a user namespace;
 //! - [`bench`]: the benches of `pathwalk-bench` as tables or JSON, with [`instructions`] counted
 //!   where valgrind is installed;
@@ -20,6 +21,7 @@ mod instructions;
 mod output;
 mod pages;
 mod replay;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Completions(args) => pages::complete(&args),
         Command::Man(args) => pages::write_pages(&args),
         Command::Count(args) => instructions::run_counted(&args),

@@ -24,6 +24,7 @@ const TABLE: &[Row] = &[
     row(&[], [Some(&["--version"]), None, Some(&["--no-such-option"])]),
     row(&["replay"], [Some(&["--rounds", "1"]), None, Some(&["/no/such/file"])]),
     row(&["explain"], [Some(&["/", "--want", "rx"]), Some(&["/no/such/file"]), Some(&["x", "--cwd", "/no/such/directory"])]),
+    row(&["watch"], [Some(&["{dir}", "--events", "0"]), None, Some(&["/no/such/directory"])]),
     row(&["bench"], [Some(&["crtends", "--rounds", "1"]), None, Some(&["nosuch"])]),
     row(
         &["bench", "open-cached"],

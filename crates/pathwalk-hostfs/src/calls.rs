@@ -6,6 +6,7 @@
 //! - `truncate(2)`, `ioctl_ficlonerange(2)`, `FS_IOC_GETVERSION`.
 //! - `fchmodat2(2)`, Linux 6.6: sets the mode of a node by an `O_PATH` descriptor.
 //! - `setfsuid(2)` and `setfsgid(2)`, of the calling thread alone.
+//! - `fanotify_init(2)`, `fanotify_mark(2)`.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -235,6 +236,42 @@ pub(crate) fn set_fs_user(uid: u32) -> u32 {
 pub(crate) fn set_fs_group(gid: u32) -> u32 {
     // SAFETY: the call takes numbers alone.
     unsafe { libc::setfsgid(gid) as u32 }
+}
+
+/// The flags of a group whose events have handles of the directory and of the node, and the name.
+/// `FAN_REPORT_DFID_NAME_TARGET` is Linux 5.17.
+const FANOTIFY: libc::c_uint = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_REPORT_DFID_NAME_TARGET;
+
+/// The events of a file system that is watched as a whole.
+const FANOTIFY_MASK: u64 = libc::FAN_CREATE
+    | libc::FAN_DELETE
+    | libc::FAN_MOVED_FROM
+    | libc::FAN_MOVED_TO
+    | libc::FAN_ATTRIB
+    | libc::FAN_MODIFY
+    | libc::FAN_CLOSE_WRITE
+    | libc::FAN_DELETE_SELF
+    | libc::FAN_MOVE_SELF
+    | libc::FAN_ONDIR;
+
+/// Makes a group of fanotify, whose reads do not block.
+#[allow(unsafe_code)]
+pub(crate) fn fanotify() -> io::Result<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_LARGEFILE | libc::O_CLOEXEC;
+    // SAFETY: the call takes numbers alone.
+    let opened = answered(unsafe { libc::fanotify_init(FANOTIFY, flags as libc::c_uint) }.into())? as RawFd;
+    // SAFETY: the descriptor was just opened, and nothing else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(opened) })
+}
+
+/// Has a group report what changes in the whole file system that a path is on.
+#[allow(unsafe_code)]
+pub(crate) fn fanotify_mark(group: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+    let path = std::ffi::CString::new(path).map_err(|_| io::Errno::INVAL)?;
+    let flags = libc::FAN_MARK_ADD | libc::FAN_MARK_FILESYSTEM;
+    // SAFETY: the path ends in NUL and lives through the call.
+    let marked = unsafe { libc::fanotify_mark(group.as_raw_fd(), flags, FANOTIFY_MASK, libc::AT_FDCWD, path.as_ptr()) };
+    answered(marked.into()).map(drop)
 }
 
 /// Returns the result of a call, or its error.

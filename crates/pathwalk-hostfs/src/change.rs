@@ -26,6 +26,7 @@ use crate::ids::As;
 use crate::key;
 use crate::open_file::host;
 use crate::set::{set_mode, set_owner};
+use crate::watch::coverage::Handing;
 
 /// The default list of the directory in which a node is made.
 enum DefaultList {
@@ -112,7 +113,7 @@ impl HostFs {
         (above, made): (&Reached, &Reached),
         new: &NewNode<'_>,
         mut default: DefaultList,
-    ) -> Result<(NodeKey, Loaded), Errno> {
+    ) -> Result<(NodeKey, Loaded<'_>), Errno> {
         let mut stat = made.stat().map_err(host)?;
         let mut attributes = from_statx(&stat)?;
         if attributes.kind != new.kind.file_type() {
@@ -143,9 +144,10 @@ impl HostFs {
         let key = made.key(&self.tree.keys, &stat)?;
         if !is_link && matches!(default, DefaultList::Known(None)) {
             attributes.acl = AclState::Absent;
-            return Ok((key, Loaded { attributes, guard: None }));
+            let covering = self.tree.cover((key, made, &attributes), Handing::Out);
+            return Ok((key, Loaded { attributes, covering, guard: None }));
         }
-        Ok((key, self.load(made, attributes)))
+        Ok((key, self.load((key, made), attributes, Handing::Out)?))
     }
 
     /// Gives a node another name.
@@ -154,7 +156,7 @@ impl HostFs {
         let (reached, _) = self.tree.reach(node)?;
         self.link_reached(node, &reached, &above, name)?;
         let stat = reached.stat().map_err(host)?;
-        let loaded = self.load(&reached, from_statx(&stat)?);
+        let loaded = self.load((node, &reached), from_statx(&stat)?, Handing::Out)?;
         let linked = self.node(node, &reached, &loaded)?;
         let mut nodes = self.tree.nodes.write();
         nodes.hold(node, dir, name.bytes()).ok_or(Errno::ESTALE)?;

@@ -189,6 +189,12 @@ impl OpenFiles {
         slot(For::Both).or_else(|| slot(For::Writing))
     }
 
+    /// Returns a copy of a descriptor that the open files of a node have at the moment.
+    pub(crate) fn copy(&self, node: NodeKey) -> Option<OwnedFd> {
+        let slots = self.state.lock().nodes.get(&node)?.slots.clone();
+        slots.iter().flatten().find_map(|slot| slot.fd.read().as_ref()?.fd.try_clone().ok())
+    }
+
     /// Has the next write to a node clear suid and sgid bits. Returns whether the node is open for
     /// writing.
     pub(crate) fn clear_at_next_write(&self, node: NodeKey, group: u32) -> bool {

@@ -28,6 +28,7 @@ use crate::mountinfo;
 use crate::nodes::Whereabouts;
 use crate::open_file::host;
 use crate::opening::TO_READ;
+use crate::watch::coverage::Handing;
 
 /// The flag in the kind of a handle that has the node's directory in it. The kinds of the host are
 /// below it.
@@ -81,7 +82,7 @@ impl HostFs {
         let key = reached.key(&self.tree.keys, &stat)?;
         self.tree.settled(|| self.hold_beneath(key, &reached))?;
         let node = from_statx(&stat).and_then(|attributes| {
-            let loaded = self.load(&reached, attributes);
+            let loaded = self.load((key, &reached), attributes, Handing::Out)?;
             let node = self.node(key, &reached, &loaded)?;
             if loaded.guard.is_some() {
                 self.tree.nodes.write().set_guard(key, loaded.guard);
@@ -183,7 +184,7 @@ impl HostFs {
             self.tree.verified(node, open_beneath(above.fd(), name.bytes(), PLACE).map(Reached::itself))?;
             Ok((dir, name, above, attributes))
         })?;
-        let loaded = self.load(&above, attributes);
+        let loaded = self.load((dir, &above), attributes, Handing::Out)?;
         let found = self.node(dir, &above, &loaded)?;
         let mut nodes = self.tree.nodes.write();
         nodes.hold_again(dir).ok_or(Errno::ESTALE)?;

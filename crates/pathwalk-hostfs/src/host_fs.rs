@@ -9,14 +9,15 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFor, InodeFlags,
-    Leases, MountFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles,
-    StatFs, StatxMask, SuperblockFlags, XattrFlags, XattrName,
+    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, Freshness, HandleFor,
+    InodeFlags, Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
+    Siblings, SpecialFiles, StatFs, StatxMask, SuperblockFlags, Sweep, Validity, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -25,14 +26,18 @@ use crate::OpenError;
 use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, Root, errno, open_beneath, own_descriptors};
+use crate::coherence::Coherence;
 use crate::descriptors::{MOST, OpenFiles, Reopening};
 use crate::guard::Guard;
-use crate::key::{Identity, Keys};
+use crate::key::{self, Identity, Keys};
 use crate::mounts::Mounts;
-use crate::nodes::{Kept, Nodes};
+use crate::nodes::{Forgotten, Kept, Nodes};
 use crate::open_file::{Descriptors, Open, Wait, host};
 use crate::opening::TO_READ;
-use crate::tree::{Changes, Tree};
+use crate::tree::{Asks, Changes, Tree};
+use crate::ttl::Ttl;
+use crate::watch::Choice;
+use crate::watch::coverage::{Covering, Handing};
 use crate::xattr::Source;
 
 /// A directory of the host: a tree that does not change meanwhile, or that is changed through the
@@ -60,11 +65,16 @@ pub struct HostFs {
     descriptors: Descriptors,
     special_files: SpecialFiles,
     leases: Leases,
+    /// What the caches promise about changes by others.
+    pub(crate) coherence: Coherence,
+    pub(crate) watch: Choice,
 }
 
 /// A node as it was just loaded.
-pub(crate) struct Loaded {
+pub(crate) struct Loaded<'a> {
     pub(crate) attributes: Attributes,
+    /// The watch of the node, until it is handed out.
+    pub(crate) covering: Covering<'a>,
     /// The guard of the node, if it has a list.
     pub(crate) guard: Option<Arc<Guard>>,
 }
@@ -118,9 +128,23 @@ impl HostFs {
         let reopening = if is_lost { Reopening::Impossible } else { Reopening::Possible };
         let (moves, changes) = (RwLock::default(), RwLock::default());
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
-        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes });
+        let asks = Asks::IfReported;
+        let tree = Arc::new(Tree {
+            root,
+            keys,
+            nodes,
+            mounts,
+            open,
+            mode,
+            asks,
+            moves,
+            changes,
+            watch: OnceLock::new(),
+            ttl: OnceLock::new(),
+        });
+        let coherence = if mode == Changes::Refused { Coherence::Frozen } else { Coherence::Exclusive };
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
-        Ok(HostFs { tree, key, source, descriptors, special_files, leases })
+        Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() })
     }
 
     /// Sets when open files get their descriptors of the host. The default is
@@ -191,7 +215,12 @@ impl HostFs {
 
     /// Looks up `name` in a directory that was handed out.
     pub(crate) fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        let reached = {
+        let reached = if self.tree.is_changed_by_others() {
+            match self.tree.reach_in_verified(dir, name)? {
+                Some(reached) => reached,
+                None => return Ok(None),
+            }
+        } else {
             let _still = (self.tree.mode == Changes::CarriedOut).then(|| self.tree.moves.read());
             let path = self.tree.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
             match self.tree.root.reach(&path) {
@@ -200,11 +229,13 @@ impl HostFs {
                 Err(other) => return Err(errno(other)),
             }
         };
+        let now = SystemTime::now();
         let stat = reached.stat().map_err(errno)?;
         let key = reached.key(&self.tree.keys, &stat)?;
-        let loaded = self.load(&reached, from_statx(&stat)?);
-        let node = self.node(key, &reached, &loaded)?;
+        let loaded = self.load((key, &reached), from_statx(&stat)?, Handing::Out)?;
+        let node = self.node(key, &reached, &loaded)?.with_freshness(self.tree.freshness(dir));
         let mut nodes = self.tree.nodes.write();
+        self.tree.is_handed_out((key, &node.attributes), now, &nodes);
         nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
         if loaded.guard.is_some() {
             nodes.set_guard(key, loaded.guard);
@@ -212,6 +243,7 @@ impl HostFs {
         let done_with = nodes.take_done_with();
         drop(nodes);
         drop(done_with);
+        drop(loaded.covering);
         Ok(Some(node))
     }
 
@@ -230,8 +262,18 @@ impl HostFs {
     }
 
     /// Loads the attributes and, for a directory, the list. If the list cannot be read now, the
-    /// first check reads it again.
-    pub(crate) fn load(&self, node: &Reached, mut attributes: Attributes) -> Loaded {
+    /// first check reads it again. Where the tree is watched, the node is covered, and its
+    /// attributes are read once more if they may be older than that.
+    pub(crate) fn load(
+        &self,
+        (key, node): (NodeKey, &Reached),
+        mut attributes: Attributes,
+        handing: Handing,
+    ) -> Result<Loaded<'_>, Errno> {
+        let covering = self.tree.cover((key, node, &attributes), handing);
+        if covering.read_again {
+            attributes = from_statx(&node.stat().map_err(host)?)?;
+        }
         let mut guard = None;
         if attributes.kind == FileType::Directory
             && let Ok(list) = self.guard_of(node, &attributes)
@@ -239,7 +281,7 @@ impl HostFs {
             attributes.acl = if list.has_acl() { AclState::Present } else { AclState::Absent };
             guard = list.has_acl().then(|| Arc::new(list));
         }
-        Loaded { attributes, guard }
+        Ok(Loaded { attributes, covering, guard })
     }
 
     pub(crate) fn guard_of(&self, node: &Reached, attributes: &Attributes) -> Result<Guard, Errno> {
@@ -282,7 +324,7 @@ impl HostFs {
 impl FileSystem for HostFs {
     fn root(&self) -> Result<Node, Errno> {
         let reached = self.tree.root.reach(b"").map_err(errno)?;
-        let loaded = self.load(&reached, from_statx(&reached.stat().map_err(errno)?)?);
+        let loaded = self.load((self.key, &reached), from_statx(&reached.stat().map_err(errno)?)?, Handing::Out)?;
         let node = self.node(self.key, &reached, &loaded)?;
         let mut nodes = self.tree.nodes.write();
         nodes.hold_root();
@@ -290,8 +332,43 @@ impl FileSystem for HostFs {
         Ok(node)
     }
 
+    /// Begins to watch the tree in the mode [`Coherence::Watch`], or to have answers asked for
+    /// again in the mode [`Coherence::Ttl`].
+    fn attached(&self, notifier: Notifier) {
+        self.begin_to_expire(&notifier);
+        self.begin_to_watch(notifier);
+    }
+
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
         self.tree.with_room(|| self.find(dir.key(), name))
+    }
+
+    /// Asks the host about a name: in the mode [`Coherence::Strict`] before each use, in
+    /// [`Coherence::Watch`] in directories that are not watched.
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        let freshness = if node.is_some() { self.tree.freshness(dir.key()) } else { self.absence_in(dir.key()) };
+        if freshness == Freshness::Stable {
+            return Ok(Validity::Valid);
+        }
+        let is_valid = self.tree.with_room(|| self.tree.still_leads(dir.key(), name, node))?;
+        Ok(if is_valid { Validity::Valid } else { Validity::Invalid })
+    }
+
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.tree.ttl.get().map_or_else(|| self.tree.freshness(dir), |ttl| ttl.freshness(Sweep::ABSENCES))
+    }
+
+    /// Looks at the directory, in the mode [`Coherence::Ttl`]: once for all names that a pass has
+    /// marked.
+    fn confirm(&self, dir: &Directory<'_>, _: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        let Some(ttl) = self.tree.ttl.get() else { return Ok(None) };
+        let of = if node.is_some() { Sweep::NAMES } else { Sweep::ABSENCES };
+        let holds = ttl.confirms(dir.key(), of, || self.tree.stamp(dir.key()));
+        Ok(holds.then(|| ttl.freshness(of)))
+    }
+
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.tree.attributes_freshness(node)
     }
 
     fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
@@ -299,8 +376,8 @@ impl FileSystem for HostFs {
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        let loaded = self.tree.with_room(|| self.tree.reach(node));
-        let loaded = loaded.map(|(reached, attributes)| self.load(&reached, attributes));
+        let loaded = self.tree.with_room(|| self.tree.reach_or_open(node));
+        let loaded = loaded.and_then(|(reached, attributes)| self.load((node, &reached), attributes, Handing::Again));
         // This drops the guard even if the node is gone, because its key may be reused.
         let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
         self.tree.nodes.write().refresh_guard(node, guard);
@@ -358,10 +435,17 @@ impl FileSystem for HostFs {
 
     fn forget(&self, node: NodeKey) {
         let mut nodes = self.tree.nodes.write();
-        nodes.forget(node);
+        let forgotten = nodes.forget(node);
+        let lost = self.tree.ttl.get().filter(|_| key::kind_of(node) == Some(FileType::Directory) && !nodes.is_held(node));
         let done_with = nodes.take_done_with();
         drop(nodes);
         drop(done_with);
+        if let Some(ttl) = lost {
+            ttl.forget(node);
+        }
+        if let (Forgotten::ForGood, Some(watch)) = (forgotten, self.tree.watch.get()) {
+            watch.forget(&self.tree, node);
+        }
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
@@ -427,7 +511,8 @@ impl FileSystem for HostFs {
 
     fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.tree.writable()?;
-        self.tree.with_room(|| self.make(dir.key(), name, new))
+        let made = self.tree.with_room(|| self.make(dir.key(), name, new))?;
+        Ok(made.with_freshness(self.tree.freshness(dir.key())))
     }
 
     fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
@@ -437,7 +522,8 @@ impl FileSystem for HostFs {
 
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.tree.writable()?;
-        self.tree.with_room(|| self.link_in(node, dir.key(), name))
+        let linked = self.tree.with_room(|| self.link_in(node, dir.key(), name))?;
+        Ok(linked.with_freshness(self.tree.freshness(dir.key())))
     }
 
     fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
@@ -495,7 +581,12 @@ impl FileSystem for HostFs {
     }
 
     fn memory(&self) -> u64 {
-        size_of::<HostFs>() as u64 + self.tree.nodes.read().memory() + self.tree.open.memory() + self.tree.mounts.memory()
+        size_of::<HostFs>() as u64
+            + self.tree.nodes.read().memory()
+            + self.tree.open.memory()
+            + self.tree.mounts.memory()
+            + self.tree.watch.get().map_or(0, |watch| watch.memory())
+            + self.tree.ttl.get().map_or(0, Ttl::memory)
     }
 }
 

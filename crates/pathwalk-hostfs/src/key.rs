@@ -18,7 +18,7 @@
 //! directory under two names, and each has its own `..`. The type is included so that a question
 //! about a link never gets to a file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::BorrowedFd;
@@ -91,6 +91,12 @@ impl Keys {
         self.places.read().all.get(place_of(key) as usize).map(|place| place.mount)
     }
 
+    /// Forgets the numbers of these mounts: what is found on them from now on gets other keys. Keys
+    /// that were handed out keep their mounts.
+    pub(crate) fn retire(&self, mounts: &HashSet<u64>) {
+        self.places.write().numbers.retain(|place, _| !mounts.contains(&place.mount));
+    }
+
     fn number(&self, place: Place) -> Result<u32, Errno> {
         if let Some(number) = self.places.read().numbers.get(&place) {
             return Ok(*number);
@@ -117,6 +123,11 @@ pub(crate) fn place_of(key: NodeKey) -> u32 {
 /// Returns the tag of a node.
 pub(crate) fn tag_of(key: NodeKey) -> u32 {
     (key.0 >> 64) as u32
+}
+
+/// Returns the tag of a node with this file handle, where tags are those of handles.
+pub(crate) fn tag_of_handle(kind: i32, bytes: &[u8]) -> u32 {
+    folded((kind, bytes))
 }
 
 /// Returns the bits of a key that are no tag.
@@ -147,10 +158,12 @@ fn by_birth(stat: &Statx) -> u32 {
 
 fn by_handle(fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<u32, Errno> {
     match calls::name_to_handle(fd, name, HandleUse::Identity) {
-        Ok(handle) => Ok(folded((handle.kind(), handle.bytes()))),
+        Ok(handle) => Ok(tag_of_handle(handle.kind(), handle.bytes())),
         // Seccomp filters may refuse the call with EPERM. A handle may be longer than any that
-        // Linux has.
-        Err(io::Errno::OPNOTSUPP | io::Errno::NOSYS | io::Errno::PERM | io::Errno::OVERFLOW) => Ok(by_birth(stat)),
+        // Linux has. The number is included, since nodes are searched by their tags.
+        Err(io::Errno::OPNOTSUPP | io::Errno::NOSYS | io::Errno::PERM | io::Errno::OVERFLOW) => {
+            Ok(folded((stat.stx_ino, by_birth(stat))))
+        }
         Err(other) => Err(host(other)),
     }
 }

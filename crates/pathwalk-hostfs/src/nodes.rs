@@ -23,7 +23,7 @@ use pathwalk::{FileType, Name, Node, NodeKey};
 
 use crate::batches::{Batches, Taken, group_of};
 use crate::guard::Guard;
-use crate::slab::{NONE, Slab};
+use crate::slab::{Indexed, NONE, Slab};
 use crate::small_name::SmallName;
 use places::Places;
 
@@ -40,6 +40,15 @@ const WORTH_A_BATCH: usize = 8;
 /// Returns whether the node is a file that has one name only.
 fn has_one_name(node: &Node) -> bool {
     node.attributes.kind == FileType::Regular && node.attributes.nlink == 1
+}
+
+/// The result of taking back a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Forgotten {
+    /// The node is held by others, or was in a batch.
+    Once,
+    /// The engine holds the node no more.
+    ForGood,
 }
 
 /// All nodes that the engine holds.
@@ -62,7 +71,8 @@ pub(crate) struct Nodes {
 impl Nodes {
     /// Creates the table with the root alone, which is never dropped.
     pub(crate) fn new(root: NodeKey, kept: Kept) -> Nodes {
-        let mut slab = Slab::new();
+        let indexed = if kept == Kept::Newest { Indexed::ByKey } else { Indexed::ByTag };
+        let mut slab = Slab::new(indexed);
         let slot = slab.insert(root, NONE, SmallName::default());
         debug_assert_eq!(slot, ROOT);
         let places = Places::new(kept);
@@ -94,6 +104,20 @@ impl Nodes {
         Some((dir, entry.name.clone()))
     }
 
+    /// Returns the key of the root.
+    pub(crate) fn root_key(&self) -> NodeKey {
+        self.slab[ROOT].key()
+    }
+
+    /// Returns the directory in which a node was found last, if one is known.
+    pub(crate) fn directory_of(&self, node: NodeKey) -> Option<NodeKey> {
+        let directory = match self.slab.find(node) {
+            Some(slot) => self.slab[slot].directory,
+            None => self.batches.find(node)?.0,
+        };
+        (directory != NONE).then(|| self.slab[directory].key())
+    }
+
     /// Counts the root as handed out once more.
     pub(crate) fn hold_root(&mut self) {
         self.slab[ROOT].held += 1;
@@ -116,7 +140,7 @@ impl Nodes {
             has_one_name(&a.1) && has_one_name(&b.1) && group_of(a.1.key) == group_of(b.1.key)
         };
         for some in all.chunk_by(together) {
-            if some.len() < WORTH_A_BATCH || self.places.kept() == Kept::All {
+            if some.len() < WORTH_A_BATCH || self.places.kept() != Kept::Newest {
                 some.iter().for_each(|(name, node)| self.hold_in(directory, node.key, name.bytes()));
             } else {
                 self.slab[directory].children += 1;
@@ -143,14 +167,29 @@ impl Nodes {
     }
 
     /// Takes back one `hold`, and drops entries that are no longer needed.
-    pub(crate) fn forget(&mut self, node: NodeKey) {
+    pub(crate) fn forget(&mut self, node: NodeKey) -> Forgotten {
         match self.slab.find(node) {
             Some(slot) if self.slab[slot].held > 0 => {
                 self.slab[slot].held -= 1;
+                let forgotten = if self.slab[slot].held == 0 { Forgotten::ForGood } else { Forgotten::Once };
                 self.release(slot);
+                forgotten
             }
-            _ => _ = self.take_from_batch(node),
+            _ => {
+                _ = self.take_from_batch(node);
+                Forgotten::Once
+            }
         }
+    }
+
+    /// Returns whether a node has an entry and is held by the engine.
+    pub(crate) fn is_held(&self, node: NodeKey) -> bool {
+        self.slab.find(node).is_some_and(|slot| self.slab[slot].held > 0)
+    }
+
+    /// Returns the nodes with this tag, also by chance. Only where each node has an entry.
+    pub(crate) fn with_tag(&self, tag: u32) -> impl Iterator<Item = NodeKey> {
+        self.slab.with_tag(tag)
     }
 
     /// Counts a file of a batch as handed out once less. Drops the batch's directory if the file

@@ -28,6 +28,7 @@ use crate::descriptors::For;
 use crate::guard::Guard;
 use crate::ids::Clearing;
 use crate::open_file::{Wait, host};
+use crate::watch::coverage::Handing;
 
 impl HostFs {
     /// Sets attributes.
@@ -35,7 +36,7 @@ impl HostFs {
         let (node, before) = self.tree.reach(key)?;
         let changed = self.set_reached(key, (&node, &before), set);
         // Also after a failure, since some of it may have been done.
-        let loaded = node.stat().map_err(host).and_then(|stat| Ok(self.load(&node, from_statx(&stat)?)));
+        let loaded = node.stat().map_err(host).and_then(|stat| self.load((key, &node), from_statx(&stat)?, Handing::Again));
         let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
         self.tree.nodes.write().refresh_guard(key, guard);
         changed.and(loaded).map(|loaded| loaded.attributes)

@@ -15,7 +15,7 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use pathwalk::{EntrySink, Errno, FileType, Name, Node, NodeKey, OpenFile, Siblings};
+use pathwalk::{EntrySink, Errno, FileType, Freshness, Name, Node, NodeKey, OpenFile, Siblings};
 use rustix::fs::{OFlags, RawDir, ResolveFlags};
 use rustix::io;
 
@@ -81,6 +81,9 @@ struct Found<'a> {
 
 impl HostFs {
     pub(crate) fn give_siblings(&self, dir: NodeKey, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        if self.tree.freshness(dir) != Freshness::Stable {
+            return Ok(());
+        }
         let path = self.tree.nodes.read().path_in(dir, b"").ok_or(Errno::ESTALE)?;
         let fd = self.tree.root.open_below(&path, TO_LIST, ResolveFlags::empty()).map_err(errno)?;
         let opened = Reached::itself(fd);
@@ -123,7 +126,7 @@ impl Open {
     }
 
     fn give_nodes(&self, names: &Names, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
-        if names.order.is_empty() {
+        if names.order.is_empty() || self.tree.freshness(self.node) != Freshness::Stable {
             return Ok(());
         }
         let path = self.tree.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
@@ -166,7 +169,10 @@ fn look_at<'a>(
             key => key?,
         };
         let attributes = from_statx(&stat)?;
-        if Takes::of(attributes.kind) == Takes::More || key::place_of(key) != key::place_of(dir) {
+        if Takes::of(attributes.kind) == Takes::More
+            || key::place_of(key) != key::place_of(dir)
+            || !tree.is_ready(dir, &attributes)
+        {
             found.others.push(name);
         } else {
             found.files.push((name, Node::new(key, attributes).with_rule(tree.mounts.rule_under(of_mount, attributes.kind))));

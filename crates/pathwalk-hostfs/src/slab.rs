@@ -10,6 +10,7 @@ use std::ops::{Index, IndexMut};
 
 use pathwalk::NodeKey;
 
+use crate::key::tag_of;
 use crate::small_name::SmallName;
 
 /// The number that stands for "no slot".
@@ -44,8 +45,18 @@ impl Entry {
     }
 }
 
+/// The part of a key by which entries are indexed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Indexed {
+    /// The whole key.
+    ByKey,
+    /// The tag alone, where each node has one of its own: so that entries are found by their tags.
+    ByTag,
+}
+
 /// The entries, by slot and by key.
 pub(crate) struct Slab {
+    indexed: Indexed,
     /// The chunks of entries. Growing adds a chunk, and moves no entry.
     chunks: Vec<Box<[Entry]>>,
     /// The heads of the chains. Their number is a power of two, and at least half that of the
@@ -57,8 +68,8 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
-    pub(crate) fn new() -> Slab {
-        Slab { chunks: Vec::new(), buckets: vec![NONE; 64], free: NONE, live: 0, hasher: RandomState::new() }
+    pub(crate) fn new(indexed: Indexed) -> Slab {
+        Slab { indexed, chunks: Vec::new(), buckets: vec![NONE; 64], free: NONE, live: 0, hasher: RandomState::new() }
     }
 
     /// Returns the number of entries.
@@ -76,6 +87,14 @@ impl Slab {
     /// Returns the slot of the entry with this key.
     pub(crate) fn find(&self, key: NodeKey) -> Option<u32> {
         self.chain(self.buckets[self.bucket(key)]).find(|slot| self[*slot].key() == key)
+    }
+
+    /// Returns the keys with this tag: few, and all others by chance. Only where entries are indexed
+    /// by tag.
+    pub(crate) fn with_tag(&self, tag: u32) -> impl Iterator<Item = NodeKey> {
+        debug_assert_eq!(self.indexed, Indexed::ByTag);
+        let keys = self.chain(self.buckets[self.bucket_of(u128::from(tag))]).map(|slot| self[slot].key());
+        keys.filter(move |key| tag_of(*key) == tag)
     }
 
     /// Makes an entry for a key that has none yet.
@@ -124,7 +143,14 @@ impl Slab {
     }
 
     fn bucket(&self, key: NodeKey) -> usize {
-        self.hasher.hash_one(key.0) as usize & (self.buckets.len() - 1)
+        match self.indexed {
+            Indexed::ByKey => self.bucket_of(key.0),
+            Indexed::ByTag => self.bucket_of(u128::from(tag_of(key))),
+        }
+    }
+
+    fn bucket_of(&self, what: u128) -> usize {
+        self.hasher.hash_one(what) as usize & (self.buckets.len() - 1)
     }
 
     fn grow_slab(&mut self) {
@@ -172,7 +198,7 @@ mod tests {
 
     #[test]
     fn keys_are_found_while_they_are_in_and_slots_are_reused() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(Indexed::ByKey);
         let key = |i: u32| NodeKey(u128::from(i) << 60);
         let slots: Vec<u32> = (0..5000_u32).map(|i| slab.insert(key(i), NONE, SmallName::new(&i.to_le_bytes()))).collect();
         for i in (0..5000_u32).step_by(2) {
@@ -181,11 +207,27 @@ mod tests {
         for i in 0..5000 {
             assert_eq!(slab.find(key(i)), (i % 2 == 1).then_some(slots[i as usize]));
         }
+        assert_eq!(slab.find(NodeKey(u128::MAX)), None);
         let before = slab.memory();
         for i in (0..5000).step_by(2) {
             slab.insert(key(i), NONE, SmallName::default());
         }
         assert_eq!((slab.len(), slab.memory()), (5000, before));
         assert!((0..5000).all(|i| slab.find(key(i)).is_some_and(|slot| slab[slot].key() == key(i))));
+    }
+
+    #[test]
+    fn entries_are_found_by_their_tags() {
+        let mut slab = Slab::new(Indexed::ByTag);
+        let key = |tag: u32, ino: u32| NodeKey(u128::from(tag) << 64 | u128::from(ino));
+        (0..3000).for_each(|i| _ = slab.insert(key(i, i), NONE, SmallName::default()));
+        let twice = slab.insert(key(7, 9000), NONE, SmallName::default());
+        let mut found: Vec<NodeKey> = slab.with_tag(7).collect();
+        found.sort_unstable();
+        assert_eq!(found, [key(7, 7), key(7, 9000)]);
+        slab.remove(twice);
+        assert_eq!(slab.with_tag(7).collect::<Vec<_>>(), [key(7, 7)]);
+        assert!(slab.with_tag(3000).next().is_none());
+        assert_eq!(slab.find(key(8, 9)), None);
     }
 }

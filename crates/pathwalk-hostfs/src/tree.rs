@@ -13,20 +13,25 @@
 //! Order: `changes`, `moves`, the table of nodes. The table is never locked across a system call.
 //! The two others are, and no code of the engine runs under them.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use parking_lot::RwLock;
-use pathwalk::{Attributes, Errno, NodeKey};
-use rustix::fs::ResolveFlags;
+use pathwalk::{Attributes, Errno, FileType, Freshness, Name, NodeKey, Sweep};
+use rustix::fs::{ResolveFlags, fstatfs};
 use rustix::io;
 
 use crate::attributes::from_statx;
-use crate::beneath::{PLACE, Reached, Root, errno};
+use crate::beneath::{PLACE, Reached, Root, errno, open_beneath};
 use crate::descriptors::OpenFiles;
 use crate::key::Keys;
 use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
+use crate::open_file::host;
+use crate::ttl::{Stamp, Ttl};
+use crate::watch::Watching;
+use crate::watch::coverage::{Covering, Handing};
 
 /// Whether changes are carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +39,15 @@ pub(crate) enum Changes {
     /// Each is `EROFS`.
     Refused,
     CarriedOut,
+}
+
+/// When the host is asked about what the caches of a `Vfs` have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    /// When it was reported, or is not watched.
+    IfReported,
+    /// Before each use.
+    EachTime,
 }
 
 /// The shared state.
@@ -44,10 +58,15 @@ pub(crate) struct Tree {
     pub(crate) mounts: Mounts,
     pub(crate) open: OpenFiles,
     pub(crate) mode: Changes,
+    pub(crate) asks: Asks,
     /// A lock that is held exclusively while a directory is moved.
     pub(crate) moves: RwLock<()>,
     /// A lock that is held shared while a name is removed or moved.
     pub(crate) changes: RwLock<()>,
+    /// The watch, in the mode [`Watch`](crate::Coherence::Watch) since caches were attached.
+    pub(crate) watch: OnceLock<Watching>,
+    /// The mode [`Ttl`](crate::Coherence::Ttl), once a `Vfs` is built.
+    pub(crate) ttl: OnceLock<Ttl>,
 }
 
 impl Tree {
@@ -91,7 +110,19 @@ impl Tree {
         self.reach_how(key, ResolveFlags::empty())
     }
 
-    /// Does the same. `resolve` is added to the usual restrictions.
+    /// Does the same for attributes alone. A node that others removed or moved, and that is open,
+    /// still shows its attributes, as by `fstat(2)`.
+    pub(crate) fn reach_or_open(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+        match self.reach(key) {
+            Err(Errno::ESTALE) if self.is_changed_by_others() => {
+                let fd = self.open.copy(key).ok_or(Errno::ESTALE)?;
+                self.verified(key, Ok(Reached::itself(fd)))
+            }
+            found => found,
+        }
+    }
+
+    /// Does the same as [`reach`](Self::reach). `resolve` is added to the usual restrictions.
     pub(crate) fn reach_how(&self, key: NodeKey, resolve: ResolveFlags) -> Result<(Reached, Attributes), Errno> {
         self.settled(|| match self.whereabouts(key)? {
             Whereabouts::Path(path) => self.verified(key, self.root.open_below(&path, PLACE, resolve).map(Reached::itself)),
@@ -121,6 +152,100 @@ impl Tree {
         self.reach(key).map(|(reached, _)| reached)
     }
 
+    /// Reaches `name` in a directory that was handed out, by a descriptor of the directory, so that
+    /// it is not a name in another one that has its path by now. `None` if there is no such name.
+    pub(crate) fn reach_in_verified(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Reached>, Errno> {
+        let (above, attributes) = self.reach(dir)?;
+        if attributes.nlink == 0 {
+            // The directory was removed, and a removed one has no names, not even absent ones.
+            return Err(Errno::ENOENT);
+        }
+        match open_beneath(above.fd(), name.bytes(), PLACE) {
+            Ok(fd) => Ok(Some(Reached::itself(fd))),
+            Err(io::Errno::NOENT) => Ok(None),
+            Err(other) => Err(errno(other)),
+        }
+    }
+
+    /// Returns whether the paths of nodes may be those of others by now, so that a name is looked
+    /// up by a descriptor of its directory.
+    pub(crate) fn is_changed_by_others(&self) -> bool {
+        self.asks == Asks::EachTime || self.watch.get().is_some() || self.ttl.get().is_some()
+    }
+
+    /// Returns when a directory changed last; `None` if it is not there.
+    pub(crate) fn stamp(&self, dir: NodeKey) -> Option<Stamp> {
+        let now = SystemTime::now();
+        let (reached, attributes) = self.reach(dir).ok().filter(|(_, attributes)| attributes.nlink > 0)?;
+        let stamp = Stamp::new(&attributes, now);
+        Some(if stamps_each_change(reached.fd()) { stamp } else { stamp.untrusted() })
+    }
+
+    /// Takes note that a node is handed out, whose attributes were read after `now`.
+    pub(crate) fn is_handed_out(&self, (key, attributes): (NodeKey, &Attributes), now: SystemTime, nodes: &Nodes) {
+        if let Some(ttl) = self.ttl.get()
+            && attributes.kind == FileType::Directory
+            && !nodes.is_held(key)
+        {
+            ttl.is_new(key, Stamp::new(attributes, now));
+        }
+    }
+
+    /// Covers a node whose attributes were just read.
+    pub(crate) fn cover(&self, node: (NodeKey, &Reached, &Attributes), handing: Handing) -> Covering<'_> {
+        self.watch.get().map_or(Covering::none(), |watch| watch.cover(self, node, handing))
+    }
+
+    /// Returns how long names in a directory are valid.
+    pub(crate) fn freshness(&self, dir: NodeKey) -> Freshness {
+        if self.asks == Asks::EachTime {
+            return Freshness::AskEachTime;
+        }
+        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.of_names(dir));
+        self.ttl.get().map_or_else(watched, |ttl| ttl.freshness(Sweep::NAMES))
+    }
+
+    /// Returns how long attributes of a node are valid.
+    pub(crate) fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        if self.asks == Asks::EachTime {
+            return Freshness::AskEachTime;
+        }
+        let watched = || self.watch.get().map_or(Freshness::Stable, |watch| watch.of_attributes(self, node));
+        self.ttl.get().map_or_else(watched, |ttl| ttl.freshness(Sweep::ATTRIBUTES))
+    }
+
+    /// Returns whether a name in a directory still leads to a node, or to none.
+    pub(crate) fn still_leads(&self, dir: NodeKey, name: Name<'_>, node: Option<NodeKey>) -> Result<bool, Errno> {
+        let Some(reached) = self.reach_in_verified(dir, name)? else { return Ok(node.is_none()) };
+        Ok(Some(reached.key(&self.keys, &reached.stat().map_err(host)?)?) == node)
+    }
+
+    /// Returns whether a node found in a directory may be handed out as it is: a file with several
+    /// names may need a watch first.
+    pub(crate) fn is_ready(&self, dir: NodeKey, attributes: &Attributes) -> bool {
+        attributes.nlink < 2 || !self.watch.get().is_some_and(|watch| watch.watches_each(dir))
+    }
+
+    /// Records that another process has moved a node to this name, if it is not where it was found
+    /// last. Events come late, so it may have been moved again meanwhile: each use verifies that.
+    pub(crate) fn moved_by_others(&self, node: NodeKey, to: (NodeKey, &[u8])) {
+        // No change of this process is half done.
+        let _done = self.changes.write();
+        let home = self.nodes.read().home(node);
+        let Some((dir, name, path)) = home else { return };
+        let is_there = || {
+            let place = self.root.reach_in(&path, name.bytes());
+            self.verified(node, place).is_ok()
+        };
+        if (dir, name.bytes()) == to || is_there() {
+            return;
+        }
+        let mut nodes = self.nodes.write();
+        nodes.moved(node, (dir, name.bytes()), to);
+        let done_with = nodes.take_done_with();
+        drop((nodes, done_with));
+    }
+
     fn whereabouts(&self, key: NodeKey) -> Result<Whereabouts, Errno> {
         self.nodes.read().whereabouts(key).ok_or(Errno::ESTALE)
     }
@@ -135,6 +260,18 @@ impl Tree {
         }
         Ok((node, from_statx(&stat)?))
     }
+}
+
+/// Returns whether the file system of a descriptor gives a directory another time of the last
+/// change when a name in it changes. (That of `/proc`, for example, does not.) Source:
+/// `linux/magic.h`.
+fn stamps_each_change(fd: BorrowedFd<'_>) -> bool {
+    const EXT: u64 = 0xef53;
+    const TMPFS: u64 = 0x0102_1994;
+    const XFS: u64 = 0x5846_5342;
+    const BTRFS: u64 = 0x9123_683e;
+    const F2FS: u64 = 0xf2f5_2010;
+    fstatfs(fd).is_ok_and(|found| [EXT, TMPFS, XFS, BTRFS, F2FS].contains(&(found.f_type as u64)))
 }
 
 /// Returns one more descriptor of a node that is kept.

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 use pathwalk::{Credentials, FileSystem, Vfs, internals};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs, WatchBy};
 
 /// The number of files whose bytes are counted: one more than a power of two, where the index has
 /// just grown.
@@ -52,8 +52,19 @@ fn a_cached_file_takes_little() {
     let names: Vec<String> = (0..COUNTED).map(|i| format!("/d{}/file-{i}.rs", i % 16)).collect();
     (0..16).for_each(|i| fs::create_dir(dir.path().join(format!("d{i}"))).unwrap());
     names.iter().for_each(|name| drop(fs::File::create(dir.path().join(&name[1..])).unwrap()));
-    for (mode, fs) in [("writable", HostFs::open_writable(dir.path())), ("frozen", HostFs::open(dir.path()))] {
-        let host = Arc::new(fs.unwrap());
+    let modes = [
+        ("writable", HostFs::open_writable(dir.path()).unwrap()),
+        ("frozen", HostFs::open(dir.path()).unwrap()),
+        ("watched", HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Watch)),
+        (
+            "watched by inotify",
+            HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Watch).with_watch_by(WatchBy::Inotify),
+        ),
+        ("watched and writable", HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Watch)),
+        ("strict", HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Strict)),
+    ];
+    for (mode, fs) in modes {
+        let host = Arc::new(fs);
         let vfs = Vfs::builder().budget(16 << 20).one_by_one().build(Arc::clone(&host)).unwrap();
         let context = vfs.context(Credentials::root());
         let before = host.memory();

@@ -81,6 +81,10 @@ impl FileSystem for MemFs {
         self.0.options.absence
     }
 
+    fn attributes_freshness(&self, _: NodeKey) -> Freshness {
+        self.0.options.attributes
+    }
+
     fn forget(&self, node: NodeKey) {
         self.0.forget(node);
     }

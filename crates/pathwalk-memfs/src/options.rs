@@ -57,6 +57,7 @@ pub enum LinkSizes {
 ///     .permission_rule(PermissionRule::Own)
 ///     .freshness(Freshness::AskEachTime)
 ///     .absence(Freshness::AskEachTime)
+///     .attributes(Freshness::AskEachTime)
 ///     .acl(AclState::Unknown)
 ///     .link_bodies(LinkBodies::OnRequest)
 ///     .link_sizes(LinkSizes::Zero);
@@ -71,6 +72,7 @@ pub struct Options {
     pub(crate) rule: PermissionRule,
     pub(crate) names: Freshness,
     pub(crate) absence: Freshness,
+    pub(crate) attributes: Freshness,
     pub(crate) link_bodies: LinkBodies,
     pub(crate) link_sizes: LinkSizes,
     pub(crate) acl: AclState,
@@ -92,6 +94,7 @@ impl Default for Options {
             rule: PermissionRule::Generic,
             names: Freshness::Stable,
             absence: Freshness::Stable,
+            attributes: Freshness::Stable,
             link_bodies: LinkBodies::WithNode,
             link_sizes: LinkSizes::Length,
             acl: AclState::Absent,
@@ -126,6 +129,14 @@ impl Options {
     #[must_use]
     pub fn absence(mut self, absence: Freshness) -> Options {
         self.absence = absence;
+        self
+    }
+
+    /// Sets whether attributes are asked for at each use. With [`freshness`](Self::freshness) and
+    /// [`absence`](Self::absence), nothing is used that a change through an alias made wrong.
+    #[must_use]
+    pub fn attributes(mut self, attributes: Freshness) -> Options {
+        self.attributes = attributes;
         self
     }
 

@@ -17,7 +17,8 @@ Examples:
   pathwalk-serve /srv/www --listen 127.0.0.1:0   on a port that is free; the address is printed
   pathwalk-serve /srv/www --with tokio-fs        the same tree without pathwalk, to compare
 
-Every request is read from the files; only where they are is cached. The tree must not change meanwhile: what was cached stays.
+Every request is read from the files; only where they are is cached. Changes of the tree are served as soon as the kernel reports them.
+DIR is the directory that it was at the start: to replace all of it by a rename, serve the directory above.
 Nothing above DIR is served: a path with \"..\" is refused (403), and links are followed as if DIR were the root.";
 
 /// Static files over HTTP, each path resolved through pathwalk's async face

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use pathwalk::{At, AtFlags, Context, Credentials, Errno, File, FileType, OpenFlags, StatxMask, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_ring::{AsyncContext, Place, Pool};
 
 use crate::file::Content;
@@ -53,9 +53,9 @@ const TRIES: usize = 1000;
 
 impl Site {
     /// Opens a directory of the host, with the rights of `credentials` and a budget for the caches
-    /// in bytes.
+    /// in bytes. What other processes change below it is served as soon as its event came.
     pub fn of_host(root: &Path, credentials: Credentials, budget: u64) -> anyhow::Result<Site> {
-        let host = HostFs::open(root)?;
+        let host = HostFs::open(root)?.with_coherence(Coherence::Watch);
         let flags = host.mount_flags();
         let vfs = Vfs::builder().budget(budget).mount_flags(flags).build(host);
         let vfs = vfs.with_context(|| format!("building a Vfs of {budget} bytes over {root:?}"))?;
@@ -82,7 +82,8 @@ impl Site {
         let path = [b"/", names.join(&b'/').as_slice()].concat();
         for _ in 1..TRIES {
             match self.vfs.open(&path, OpenFlags::READ).await {
-                Err(Errno::EAGAIN) => {}
+                // ESTALE: directories on the way were moved by another process, twice.
+                Err(Errno::EAGAIN | Errno::ESTALE) => {}
                 answer => return answer,
             }
         }

@@ -288,6 +288,19 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.absence()
     }
 
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.inner.absence_in(dir)
+    }
+
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.inner.attributes_freshness(node)
+    }
+
+    fn confirm(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        self.faults.meet()?;
+        self.inner.confirm(dir, name, node)
+    }
+
     fn forget(&self, node: NodeKey) {
         self.faults.meet_delay();
         self.inner.forget(node);

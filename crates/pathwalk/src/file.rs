@@ -353,8 +353,10 @@ impl File {
         let trees = &self.handle.world().trees;
         trees.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
-            let begin = || trees.caches.begin_listing(self.handle.dentry());
-            position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
+            let dir = self.handle.dentry();
+            let begin = || trees.caches.begin_listing(dir);
+            // Asked behind the beginning: a report that comes later ends the listing.
+            position.listing = file.lists_all_names().then(begin).flatten().filter(|_| trees.absence_lasts(dir));
         }
         // Before the attributes of `.` are looked at, which show it.
         self.accessed();

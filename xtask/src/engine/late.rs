@@ -114,6 +114,18 @@ impl<F: FileSystem> FileSystem for Late<F> {
         self.0.absence()
     }
 
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.0.absence_in(dir)
+    }
+
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.0.attributes_freshness(node)
+    }
+
+    fn confirm(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        late(|| self.0.confirm(dir, name, node))
+    }
+
     fn forget(&self, node: NodeKey) {
         self.0.forget(node);
     }

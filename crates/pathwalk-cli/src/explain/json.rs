@@ -63,7 +63,7 @@ fn failed(voice: Voice<'_>, failure: &Failure, path: &[u8], value: &mut Map<Stri
 }
 
 /// Adds a name or path under this key.
-fn put(value: &mut Map<String, Value>, key: &str, bytes: &[u8]) {
+pub(crate) fn put(value: &mut Map<String, Value>, key: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => value.insert(key.into(), text.into()),
         Err(_) => {

@@ -19,8 +19,8 @@
 
 mod advice;
 pub(crate) mod args;
-mod bytes;
-mod json;
+pub(crate) mod bytes;
+pub(crate) mod json;
 mod landlock;
 mod mounts;
 mod near;

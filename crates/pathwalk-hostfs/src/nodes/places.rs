@@ -17,8 +17,10 @@ use crate::key;
 /// The names of a node that are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kept {
-    /// The one under which it was found last.
+    /// The one under which it was found last. Files that were found together share an entry.
     Newest,
+    /// The one under which it was found last. Each node has an entry, and can be found by its tag.
+    NewestAlone,
     /// All of them, and a descriptor once there is none.
     All,
 }
@@ -128,7 +130,7 @@ impl Nodes {
             directory = self.slab.find(*node).unwrap_or(ROOT);
         }
         let above = &way[..way.len().saturating_sub(1)];
-        above.iter().for_each(|(node, _)| self.forget(*node));
+        above.iter().for_each(|(node, _)| _ = self.forget(*node));
     }
 
     /// Counts a node without a name as handed out once more.

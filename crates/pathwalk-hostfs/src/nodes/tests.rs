@@ -50,7 +50,7 @@ fn a_way_is_known_as_long_as_its_last_node_is_held() {
     nodes.hold_way(&[(key(4), name(b"d")), (key(2), name(b"e"))]);
     assert_eq!((path(&nodes, 3).unwrap(), path(&nodes, 2).unwrap()), ("d/e/c".into(), "d/e".into()));
     assert!(nodes.hold_again(key(3)).is_some() && nodes.hold_again(key(9)).is_none());
-    [3, 3, 2].into_iter().for_each(|node| nodes.forget(key(node)));
+    [3, 3, 2].into_iter().for_each(|node| _ = nodes.forget(key(node)));
     assert_eq!(nodes.slab.len(), 1);
 }
 
@@ -216,11 +216,11 @@ fn names_take_over_from_one_another_and_then_the_descriptor() {
     nodes.hold(file, key(0), b"again").unwrap();
     assert_eq!((way(&nodes, file).unwrap().as_str(), nodes.kept_descriptors()), ("again", 0));
     nodes.lost(file, key(0), b"again", descriptor());
-    (0..5).for_each(|_| nodes.forget(file));
+    (0..5).for_each(|_| _ = nodes.forget(file));
     assert_eq!((way(&nodes, file), nodes.kept_descriptors()), (None, 0));
     drop(nodes.take_done_with());
     assert!(nodes.memory() <= before + 256, "only tables have grown");
-    [key(1), key(2)].into_iter().for_each(|dir| nodes.forget(dir));
+    [key(1), key(2)].into_iter().for_each(|dir| _ = nodes.forget(dir));
     assert_eq!(nodes.slab.len(), 1);
 }
 

@@ -157,6 +157,18 @@ impl FileSystem for Wild {
         self.hooks.around_sure("absence", || self.inner.absence())
     }
 
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.hooks.around_sure("absence", || self.inner.absence_in(dir))
+    }
+
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.hooks.around_sure("attributes_freshness", || self.inner.attributes_freshness(node))
+    }
+
+    fn confirm(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        self.hooks.around("confirm", || self.inner.confirm(dir, name, node))
+    }
+
     fn forget(&self, node: NodeKey) {
         self.hooks.around_sure("forget", || self.inner.forget(node));
     }

@@ -2,6 +2,7 @@
 //! secret.
 
 mod client;
+mod deploy;
 mod files;
 mod limits;
 mod outside;

@@ -65,7 +65,7 @@ impl Caches {
     /// system says now. The name is not doubtful any more.
     pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
         let writing = self.dentries.write(id);
-        let kept = writing.flags() & !(flags::REVALIDATE | flags::DOUBTFUL);
+        let kept = writing.flags() & !(flags::REVALIDATE | flags::DOUBTFUL | flags::SWEPT);
         writing.end(kept | revalidate(freshness));
     }
 
@@ -75,7 +75,7 @@ impl Caches {
         // permission flags for others to write. But a report may mark it as doubtful.
         let writing = self.dentries.write(id);
         let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
-        let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
+        let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED | flags::SWEPT);
         set_inode_chain(line, inode, chain_of(line));
         forget_hit(line);
         // An answer that was under way when a report came does not clear the doubt.

@@ -61,6 +61,15 @@ macro_rules! by_pointer {
             fn absence(&self) -> Freshness {
                 (**self).absence()
             }
+            fn absence_in(&self, dir: NodeKey) -> Freshness {
+                (**self).absence_in(dir)
+            }
+            fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+                (**self).attributes_freshness(node)
+            }
+            fn confirm(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+                (**self).confirm(dir, name, node)
+            }
             fn forget(&self, node: NodeKey) {
                 (**self).forget(node);
             }

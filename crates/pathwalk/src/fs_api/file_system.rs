@@ -33,7 +33,8 @@ use crate::text::Name;
 /// | give a FUSE server generations | [`generation`](Self::generation) |
 /// | have the times of accesses kept as Linux does | [`access_times`](Self::access_times), [`accessed`](Self::accessed) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
-/// | change without the engine | [`attached`](Self::attached), which hands over a [`Notifier`] |
+/// | change without the engine, and say what changed | [`attached`](Self::attached), which hands over a [`Notifier`] |
+/// | change without the engine, and be asked each time | [`with_freshness`](Node::with_freshness), [`absence_in`](Self::absence_in), [`attributes_freshness`](Self::attributes_freshness), [`revalidate`](Self::revalidate) |
 /// | refuse leases, since others open the files | [`leases`](Self::leases) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
@@ -311,9 +312,85 @@ pub trait FileSystem: Send + Sync {
         Ok(Validity::Valid)
     }
 
-    /// Returns how long an absence is valid.
+    /// Returns how long an absence is valid, for a file system in which that is the same
+    /// everywhere. [`absence_in`](Self::absence_in) asks it.
     fn absence(&self) -> Freshness {
         Freshness::Stable
+    }
+
+    /// Returns how long an absence in the directory `dir` is valid. Asked before each absence is
+    /// cached, and before a listing makes a directory complete. Must not block. Default: as
+    /// [`absence`](Self::absence) says.
+    ///
+    /// After [`Stable`](Freshness::Stable), a file system that can no longer keep that promise
+    /// reports the directory by [`Notifier::invalidate_node`]. By then it must answer
+    /// [`AskEachTime`](Freshness::AskEachTime).
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        let _ = dir;
+        self.absence()
+    }
+
+    /// Returns whether attributes of a node may be used later without a question: all that `statx`
+    /// shows, rights, and whether there is an access control list. Asked before the attributes are
+    /// kept. Must not block. Default: they may, until they are reported as changed.
+    ///
+    /// After [`AskEachTime`](Freshness::AskEachTime), each use asks
+    /// [`attributes`](Self::attributes): a `stat` by path, handle or open file, and each check of a
+    /// right, also that of a walk which passes through a directory. The caches alone then answer
+    /// `EAGAIN`. After [`Stable`](Freshness::Stable), a file system that can no longer keep that
+    /// promise reports the node by [`Notifier::invalidate_attributes`]. By then it must answer
+    /// `AskEachTime`.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU16, Ordering};
+    /// use std::sync::Arc;
+    ///
+    /// use pathwalk::{Attributes, Credentials, Directory, Errno, FileSystem, FileType, Freshness, Name, Node, NodeKey, Vfs};
+    ///
+    /// /// A root whose mode others change.
+    /// struct Changing(AtomicU16);
+    ///
+    /// impl FileSystem for Changing {
+    ///     fn root(&self) -> Result<Node, Errno> {
+    ///         Ok(Node::new(NodeKey(0), self.attributes(NodeKey(0))?))
+    ///     }
+    ///     fn lookup(&self, _: &Directory<'_>, _: Name<'_>) -> Result<Option<Node>, Errno> {
+    ///         Ok(None)
+    ///     }
+    ///     fn attributes(&self, _: NodeKey) -> Result<Attributes, Errno> {
+    ///         Ok(Attributes::new(FileType::Directory, self.0.load(Ordering::SeqCst)))
+    ///     }
+    ///     fn attributes_freshness(&self, _: NodeKey) -> Freshness {
+    ///         Freshness::AskEachTime
+    ///     }
+    /// }
+    ///
+    /// let fs = Arc::new(Changing(AtomicU16::new(0o755)));
+    /// let context = Vfs::builder().build(fs.clone())?.context(Credentials::user(1000, 1000, &[]));
+    /// assert_eq!(context.stat("/absent"), Err(Errno::ENOENT));
+    /// fs.0.store(0o700, Ordering::SeqCst);
+    /// assert_eq!(context.stat("/absent"), Err(Errno::EACCES), "the right to search is asked for");
+    /// assert_eq!(context.stat("/")?.mode, 0o700);
+    /// assert_eq!(context.cached().stat("/"), Err(Errno::EAGAIN));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        let _ = node;
+        Freshness::Stable
+    }
+
+    /// Returns whether a doubtful `name` in `dir` still leads to `node` (`None`: is still absent),
+    /// and how long that is valid, if that is known at less cost than by a lookup. Called once for
+    /// an entry that one [sweep](crate::Notifier::invalidate_all_of) has marked, and no other
+    /// report: so the file system answered for it, or confirmed it, after the sweep of that kind
+    /// before this one. The directory's lock is held as for a change. `None` if it is not known, or
+    /// no longer so: then the name is looked up. Default: `None`.
+    ///
+    /// One look at a directory can confirm all its names:
+    /// [`Notifier::invalidate_all_of`](crate::Notifier::invalidate_all_of) has an example.
+    fn confirm(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        let _ = (dir, name, node);
+        Ok(None)
     }
 
     /// Releases one [`Node`] of this key that you returned. Must not block for long: it runs in

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::memory::slot::SuperblockId;
-use crate::node::NodeKey;
+use crate::node::{NodeKey, Sweep};
 use crate::text::Name;
 
 /// A report that something changed without the engine.
@@ -15,6 +15,7 @@ pub(crate) enum Report<'a> {
     Data(NodeKey),
     Node(NodeKey),
     Subtree(NodeKey),
+    Kinds(Sweep),
     All,
 }
 
@@ -85,6 +86,7 @@ impl Relay {
 /// | a node, in an unknown way | [`invalidate_node`](Self::invalidate_node) |
 /// | anything below a directory | [`invalidate_subtree`](Self::invalidate_subtree) |
 /// | anything | [`invalidate_all`](Self::invalidate_all) |
+/// | perhaps something, since it was asked long ago | [`invalidate_all_of`](Self::invalidate_all_of) |
 ///
 /// A name that goes also changes its node's number of links, which other names of the node show:
 /// the node is marked, too, if it is cached under that name. A new name of a node that has others
@@ -187,6 +189,74 @@ impl Notifier {
     /// [`Notifier`] has an example.
     pub fn invalidate_all(&self) {
         self.relay.report(self.from, Report::All);
+    }
+
+    /// Reports that all that is cached of these kinds is to be asked for again when it is next
+    /// needed, for example because it has become too old. Names and absences are first asked about
+    /// by [`FileSystem::confirm`]. Subscribers are not told: nothing is known to have changed.
+    /// Cost: a pass over all slots of the caches, at less cost for each than by
+    /// [`invalidate_all`](Self::invalidate_all).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use std::sync::{Arc, OnceLock};
+    ///
+    /// use pathwalk::{Attributes, Credentials, Directory, Errno, FileSystem, FileType, Freshness, Name, Node, NodeKey};
+    /// use pathwalk::{Notifier, Sweep, Vfs};
+    ///
+    /// /// A root with the files `a` and `b`, and a number that moves when its names change.
+    /// #[derive(Default)]
+    /// struct Numbered {
+    ///     lookups: AtomicU32,
+    ///     /// Moved by each change of the names.
+    ///     changes: AtomicU32,
+    ///     /// The number of changes when the names were looked up.
+    ///     looked_up_at: AtomicU32,
+    ///     notifier: OnceLock<Notifier>,
+    /// }
+    ///
+    /// impl FileSystem for Numbered {
+    ///     fn attached(&self, notifier: Notifier) {
+    ///         _ = self.notifier.set(notifier);
+    ///     }
+    ///     fn root(&self) -> Result<Node, Errno> {
+    ///         Ok(Node::new(NodeKey(0), self.attributes(NodeKey(0))?))
+    ///     }
+    ///     fn lookup(&self, _: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+    ///         self.lookups.fetch_add(1, Ordering::SeqCst);
+    ///         let key = match name.bytes() {
+    ///             b"a" => NodeKey(1),
+    ///             b"b" => NodeKey(2),
+    ///             _ => return Ok(None),
+    ///         };
+    ///         Ok(Some(Node::new(key, self.attributes(key)?)))
+    ///     }
+    ///     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+    ///         let kind = if node == NodeKey(0) { FileType::Directory } else { FileType::Regular };
+    ///         Ok(Attributes::new(kind, 0o755))
+    ///     }
+    ///     // One comparison confirms all names of the directory.
+    ///     fn confirm(&self, _: &Directory<'_>, _: Name<'_>, _: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+    ///         let now = self.changes.load(Ordering::SeqCst);
+    ///         let is_unchanged = self.looked_up_at.swap(now, Ordering::SeqCst) == now;
+    ///         Ok(is_unchanged.then_some(Freshness::Stable))
+    ///     }
+    /// }
+    ///
+    /// let fs = Arc::new(Numbered::default());
+    /// let context = Vfs::builder().build(fs.clone())?.context(Credentials::root());
+    /// let ask = || ["/a", "/b", "/absent"].map(|path| context.stat(path).is_ok());
+    /// assert_eq!(ask(), [true, true, false]);
+    /// let lookups = fs.lookups.load(Ordering::SeqCst);
+    /// fs.notifier.get().expect("it is mounted").invalidate_all_of(Sweep::NAMES | Sweep::ABSENCES);
+    /// assert_eq!(ask(), [true, true, false]);
+    /// assert_eq!(fs.lookups.load(Ordering::SeqCst), lookups, "all three were confirmed");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`FileSystem::confirm`]: crate::FileSystem::confirm
+    pub fn invalidate_all_of(&self, kinds: Sweep) {
+        self.relay.report(self.from, Report::Kinds(kinds));
     }
 }
 

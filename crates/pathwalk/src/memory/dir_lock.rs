@@ -52,6 +52,12 @@ pub(crate) fn exclusive(lock: &AtomicU32) -> Exclusive<'_> {
     }
 }
 
+/// Returns whether a thread holds a lock exclusively. If not, each thread that takes it so later
+/// sees all that the caller did before: this is an exchange, which comes before or after theirs.
+pub(crate) fn is_held_exclusively(lock: &AtomicU32) -> bool {
+    lock.fetch_or(0, Ordering::AcqRel) & WRITER == WRITER
+}
+
 /// Marks the word and sleeps until it changes; returns its new value.
 fn sleep(lock: &AtomicU32, now: u32, marks: u32) -> u32 {
     let marked = now | marks;

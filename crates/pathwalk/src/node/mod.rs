@@ -5,6 +5,8 @@
 mod change;
 mod inherit;
 
+use bitflags::bitflags;
+
 use crate::attr::{AclState, Attributes, FileType};
 
 pub use change::{NewKind, NewNode, RenameFlags, SetAttributes, SetCause};
@@ -52,6 +54,21 @@ pub enum Freshness {
     /// The answer may become false: [`FileSystem::revalidate`](crate::FileSystem::revalidate) is
     /// called before each use, outside the lock-free walk.
     AskEachTime,
+}
+
+bitflags! {
+    /// The kinds of what is cached that a file system reports as out of date, for
+    /// [`Notifier::invalidate_all_of`](crate::Notifier::invalidate_all_of), which has an example.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct Sweep: u8 {
+        /// The names that lead to a node. The bodies of links stay.
+        const NAMES = 1;
+        /// The absences of names, and that all names of a directory are known.
+        const ABSENCES = 2;
+        /// The attributes of nodes: all that `statx` shows, rights, access control lists, extended
+        /// attributes.
+        const ATTRIBUTES = 4;
+    }
 }
 
 /// The result of [`FileSystem::revalidate`](crate::FileSystem::revalidate) for a cached entry.

@@ -149,6 +149,9 @@ fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want:
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(snapshot) = may::snapshot(env, at.cur) else { return hand_over(HandOver::Changed) };
     let Some(of_mount) = env.world.mounts.switches_at(at.mount) else { return hand_over(HandOver::Changed) };
+    if !want.is_empty() && snapshot.if_known().is_err() {
+        return hand_over(HandOver::Permission);
+    }
     if let Err(errno) = forbidden(of_mount, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }
@@ -171,11 +174,11 @@ fn asks_hook(env: &Env<'_>, node: &Snapshot, want: Access) -> bool {
 /// Does the same check at the end of a locked walk.
 fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Errno> {
     let id = env.caches().dentries.inode(found.id());
-    let snapshot = Snapshot::of_pinned(env.caches(), id);
     let of_mount = env.world.mounts.switches(found.mount.id());
+    let snapshot = if want.is_empty() { Snapshot::of_pinned(env.caches(), id) } else { env.trees().known_snapshot(id)? };
     forbidden(of_mount, &snapshot, want)?;
     if !want.is_empty() {
-        env.trees().may(id, &env.who_in(found.mount.id()), want)?;
+        env.trees().may_by(&snapshot, id, &env.who_in(found.mount.id()), want)?;
     }
     if asks_hook(env, &snapshot, want) {
         hooked::hook_lets_search(env, found.place())?;

@@ -8,7 +8,7 @@
 use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Pinned;
-use crate::cache::icache::snapshot::{Decision, Snapshot};
+use crate::cache::icache::snapshot::Snapshot;
 use crate::memory::slot::{DentryId, MountId};
 use crate::mount::MountWriter;
 use crate::node::{NewKind, NewNode};
@@ -38,11 +38,7 @@ pub(crate) fn may_write(env: &Env<'_>, who: &Subject<'_>, node: DentryId, want: 
     if snapshot.is_immutable() {
         return Err(Errno::EPERM);
     }
-    match snapshot.decide(who, want) {
-        Decision::Granted => {}
-        Decision::Refused => return Err(Errno::EACCES),
-        _ => env.trees().may(id, who, want)?,
-    }
+    env.trees().may_by(&snapshot, id, who, want)?;
     Ok(snapshot)
 }
 

@@ -11,11 +11,11 @@ use crate::fs_api::Report;
 use crate::node::NodeKey;
 use crate::{At, Credentials, Errno, OpenFlags, RenameFlags};
 
-const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
+pub(super) const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
 /// The key of `/dir`.
-const DIR: u128 = 2;
+pub(super) const DIR: u128 = 2;
 
-fn world(hash: Hash) -> World {
+pub(super) fn world(hash: Hash) -> World {
     World::new(hash, |fs| {
         let dir = fs.plain(ROOT, "dir", DIRECTORY);
         assert_eq!(dir, DIR);
@@ -24,7 +24,7 @@ fn world(hash: Hash) -> World {
 }
 
 /// Reports as the file system does.
-fn report(world: &World, report: Report<'_>) {
+pub(super) fn report(world: &World, report: Report<'_>) {
     let world = world.vfs.world();
     let superblock = world.trees.superblock_at(world.root.dentry()).reporter();
     world.trees.report(superblock, report);

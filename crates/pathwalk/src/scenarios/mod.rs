@@ -56,6 +56,7 @@ mod siblings;
 mod splice;
 #[cfg(shuttle)]
 mod sticky;
+mod sweeps;
 mod trees;
 mod world;
 mod xattr;

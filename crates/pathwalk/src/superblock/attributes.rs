@@ -4,10 +4,10 @@ use super::Trees;
 use crate::Errno;
 use crate::attr::{Attributes, Details, StatxMask};
 use crate::cache::icache::inode::{self, WORD, attributes_of, flags, of_type};
-use crate::cache::icache::snapshot::words;
+use crate::cache::icache::snapshot::{Snapshot, words};
 use crate::cache::icache::store::{IfMoved, IfUnknown, UnderWay};
 use crate::memory::slot::InodeId;
-use crate::node::SetAttributes;
+use crate::node::{Freshness, SetAttributes};
 use crate::sync::{Ordering, yield_now};
 
 /// The number of times that the file system is asked for attributes that change meanwhile. The
@@ -18,26 +18,41 @@ impl Trees {
     /// Asks the file system for the attributes of an inode on which the caller has a pin, and
     /// stores them. `ESTALE` if they are those of a node of another type.
     pub(crate) fn refresh(&self, id: InodeId) -> Result<Attributes, Errno> {
-        self.refresh_with(id, |_| IfUnknown::Store)
+        self.refresh_with(id, |_| IfUnknown::Store).map(|(attributes, _)| attributes)
+    }
+
+    /// Does the same, and returns what the answer says about permission if the answer is not kept,
+    /// since the file system is to be asked each time.
+    pub(super) fn answered(&self, id: InodeId) -> Result<Option<Snapshot>, Errno> {
+        let (attributes, freshness) = self.refresh_with(id, |_| IfUnknown::Store)?;
+        let is_kept = freshness != Freshness::AskEachTime;
+        Ok((!is_kept).then(|| Snapshot::of_answer(&self.caches, id, &attributes)))
+    }
+
+    /// Asks for the attributes of which the caches have all but those that become stale.
+    fn refresh_stale(&self, id: InodeId) -> Result<Attributes, Errno> {
+        self.refresh_with(id, |_| IfUnknown::Keep).map(|(attributes, _)| attributes)
     }
 
     /// Does the same. `acl` returns what becomes of the ACL's state if the file system cannot say
     /// it, for the version at which it was asked.
-    fn refresh_with(&self, id: InodeId, acl: impl Fn(u64) -> IfUnknown) -> Result<Attributes, Errno> {
+    fn refresh_with(&self, id: InodeId, acl: impl Fn(u64) -> IfUnknown) -> Result<(Attributes, Freshness), Errno> {
         let record = self.caches.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
         let superblock = self.superblock(id);
         let mut tries = 0;
         loop {
             let version = self.caches.versions.of(id);
+            let freshness = superblock.fs.attributes_freshness(inode::key_of(record));
             let attributes = of_type(kind, superblock.fs.attributes(inode::key_of(record))?)?;
             let owed = self.owed(&superblock, &attributes);
-            if let Some(acl) = self.caches.store(id, &attributes, version, (IfMoved::Refuse, acl(version)), owed) {
-                return Ok(Attributes { acl, ..attributes });
+            let stored = self.caches.store(id, (&attributes, freshness), version, (IfMoved::Refuse, acl(version)), owed);
+            if let Some(acl) = stored {
+                return Ok((Attributes { acl, ..attributes }, freshness));
             }
             tries += 1;
             if tries == TRIES {
-                return Ok(attributes);
+                return Ok((attributes, freshness));
             }
         }
     }
@@ -72,9 +87,11 @@ impl Trees {
         let of_acl = |version| if acl == IfUnknown::Keep || version == after { acl } else { IfUnknown::Store };
         // The change is done. If the refresh fails, the attributes that the change returned are the
         // best available.
-        Ok(self.refresh_with(id, of_acl).unwrap_or_else(|_| {
-            let (owed, acl) = (self.owed(&self.superblock(id), &attributes), of_acl(self.caches.versions.of(id)));
-            self.caches.store(id, &attributes, after, (IfMoved::MarkStale, acl), owed);
+        Ok(self.refresh_with(id, of_acl).map(|(attributes, _)| attributes).unwrap_or_else(|_| {
+            let (superblock, acl) = (self.superblock(id), of_acl(self.caches.versions.of(id)));
+            let freshness = superblock.fs.attributes_freshness(inode::key_of(self.caches.inodes.record(id)));
+            let owed = self.owed(&superblock, &attributes);
+            self.caches.store(id, (&attributes, freshness), after, (IfMoved::MarkStale, acl), owed);
             attributes
         }))
     }
@@ -84,7 +101,7 @@ impl Trees {
         loop {
             match words(&self.caches, id) {
                 Some(words) if words[WORD] & flags::STALE == 0 => return Ok(attributes_of(&words)),
-                Some(words) if words[WORD] & flags::UNKNOWN == 0 => return self.refresh_with(id, |_| IfUnknown::Keep),
+                Some(words) if words[WORD] & flags::UNKNOWN == 0 => return self.refresh_stale(id),
                 Some(_) => return self.refresh(id),
                 None => yield_now(),
             }
@@ -95,7 +112,7 @@ impl Trees {
     /// the caches have.
     pub(crate) fn asked_again(&self, id: InodeId) -> Result<Attributes, Errno> {
         let is_unknown = self.at_hand(id).1 & flags::UNKNOWN != 0;
-        if is_unknown { self.refresh(id) } else { self.refresh_with(id, |_| IfUnknown::Keep) }
+        if is_unknown { self.refresh(id) } else { self.refresh_stale(id) }
     }
 
     /// Returns the attributes that the caches have, and the inode's word, which says how many of
@@ -116,7 +133,7 @@ impl Trees {
 
     /// Returns attributes of which type, mode and owner are up to date.
     pub(crate) fn kept_attributes(&self, id: InodeId) -> Result<Attributes, Errno> {
-        self.known_snapshot(id)?;
-        Ok(self.at_hand(id).0)
+        let (attributes, word) = self.at_hand(id);
+        if word & flags::UNKNOWN == 0 { Ok(attributes) } else { self.refresh(id) }
     }
 }

@@ -48,20 +48,23 @@ impl Trees {
         }
         let new = new()?;
         let superblock = self.superblock_at(dir);
-        let absence_lasts = superblock.absence_lasts();
         let reserved = self.caches.reserve_inode()?;
         let asked = self.caches.doubts.of_nodes();
         let node = self.caches.with_room(|| superblock.fs.create(&Directory::new(&self.caches, dir), name, &new))?;
         self.caches.mark_stale(self.caches.dentries.inode(dir));
-        let becomes_complete = new.kind == NewKind::Directory && absence_lasts;
-        let empty = becomes_complete.then(|| self.caches.begin_empty(entry.id()));
+        let empty = (new.kind == NewKind::Directory).then(|| self.caches.begin_empty(entry.id()));
         if let Err(why) = self.iget(&superblock, entry.id(), &node, reserved, Origin::Made(asked)) {
             return Err(self.unknown(dir, &entry, why));
         }
-        if let Some(empty) = empty {
-            self.caches.end_empty(entry.id(), &empty, asked);
-        }
         self.tell_created((dir, name), &entry);
+        if let Some(empty) = empty {
+            // Asked with the directory in the caches, so that a panic leaves nothing half done.
+            if self.absence_lasts(entry.id()) {
+                self.caches.end_empty(entry.id(), &empty, asked);
+            } else {
+                self.caches.no_longer_complete(entry.id());
+            }
+        }
         Ok(Made::New(entry))
     }
 
@@ -120,8 +123,8 @@ impl Trees {
         let inode = self.caches.dentries.inode(victim.id());
         let _changing = self.caches.inodes.changing(inode);
         let superblock = self.superblock_at(dir);
-        let absence = superblock.fs.absence();
         let (asked, sweeps) = (self.caches.doubts.of_names(dir), self.caches.doubts.sweeps());
+        let absence = self.absence_in(dir);
         let kind = self.heard_kind(&victim);
         superblock.fs.unlink(&Directory::new(&self.caches, dir), name, key_of(self.caches.inodes.record(inode)))?;
         self.caches.mark_stale(self.caches.dentries.inode(dir));
@@ -241,17 +244,17 @@ impl Trees {
         let dirs = (Directory::new(&self.caches, from_dir), Directory::new(&self.caches, to_dir));
         // The file system is not called again after it has made the change.
         let superblock = self.superblock_at(from_dir);
-        let lasts = superblock.fs.absence();
         let doubts = &self.caches.doubts;
         let (sweeps, asked_from, asked_to) = (doubts.sweeps(), doubts.of_names(from_dir), doubts.of_names(to_dir));
+        let lasts = self.absence_in(from_dir);
         self.caches.with_room(|| superblock.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.caches.dentries.inode(source.id()), self.caches.dentries.inode(target.id()));
         let (source_id, target_id) = (source.id(), target.id());
-        // A negative entry of the target becomes that of the old name.
+        // A negative entry of the target becomes that of the old name, where absences last.
         let names = if exchange {
             self.caches.exchange_dentries((source_id, new_name), (target_id, old_name), sweeps);
             None
-        } else if target_word & flags::NEGATIVE != 0 {
+        } else if target_word & flags::NEGATIVE != 0 && lasts != Freshness::AskEachTime {
             self.caches.exchange_with_absence((source_id, new_name), (target_id, old_name), sweeps).err()
         } else {
             Some([new_name, old_name])

@@ -7,12 +7,14 @@
 //! system without the engine, or its entry was dropped while it was held. A lookup moves its dentry
 //! here, and takes the lock of the directory where it was. So all locks are released for that, and
 //! the change begins anew. The same is done where the entry is doubtful: a lookup asks about it.
+//! About an entry that has to be revalidated each time, the file system is asked under the locks.
 
 use super::Trees;
 use super::iget::Origin;
 use super::miss::Trust;
 use crate::Errno;
 use crate::cache::Pinned;
+use crate::cache::dcache::children::NameIs;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::dcache::moves::MovesHeld;
 use crate::cache::dcache::watch::Known;
@@ -59,6 +61,9 @@ enum NoEntry<'n> {
     Doubtful(DentryId, Name<'n>),
 }
 
+/// The name that was looked up since the last attempt, which is not revalidated.
+type News<'n> = Option<(DentryId, &'n [u8])>;
+
 impl From<Errno> for NoEntry<'_> {
     fn from(errno: Errno) -> Self {
         NoEntry::Failed(errno)
@@ -69,25 +74,25 @@ impl Trees {
     /// Looks a name up for a change. `ENOENT` if the directory was removed; `ESTALE` if the name is
     /// that of a directory that other threads move again and again.
     pub(super) fn lock_name<'n>(&self, dir: DentryId, name: &'n [u8]) -> Result<Locked<'_, 'n>, Errno> {
-        self.settled(|| self.try_lock_name(dir, name))
+        self.settled(|news| self.try_lock_name(dir, name, news))
     }
 
     /// Does the same as [`lock_name`](Self::lock_name), with actions of other threads before each
     /// attempt, and releases the locks.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn lock_name_beside(&self, dir: DentryId, name: &[u8], others: impl Fn()) -> Result<(), Errno> {
-        self.settled(|| {
+        self.settled(|news| {
             others();
-            self.try_lock_name(dir, name)
+            self.try_lock_name(dir, name, news)
         })
         .map(drop)
     }
 
-    fn try_lock_name<'n>(&self, dir: DentryId, name: &'n [u8]) -> Result<Locked<'_, 'n>, NoEntry<'n>> {
+    fn try_lock_name<'n>(&self, dir: DentryId, name: &'n [u8], news: News<'n>) -> Result<Locked<'_, 'n>, NoEntry<'n>> {
         let names = dir_lock::exclusive(self.caches.dentries.lock(dir));
         self.not_removed(dir)?;
         let name = Name::new(name)?;
-        Ok(Locked { entry: self.entry_in(dir, name)?, name, names })
+        Ok(Locked { entry: self.entry_in(dir, name, news)?, name, names })
     }
 
     /// Does the same as [`lock_name`](Self::lock_name) for two names, for a move. `ENOENT` if there
@@ -97,28 +102,28 @@ impl Trees {
         from: (DentryId, &'n [u8]),
         to: (DentryId, &'n [u8]),
     ) -> Result<LockedBoth<'_, 'n>, Errno> {
-        self.settled(|| {
+        self.settled(|news| {
             let moves = (from.0 != to.0).then(|| self.caches.moves.lock());
             let names = self.caches.lock_both(from.0, to.0, moves.as_ref());
             self.not_removed(from.0)?;
             let old = Name::new(from.1)?;
-            let source = self.entry_in(from.0, old)?;
+            let source = self.entry_in(from.0, old, news)?;
             if self.is_absent(&source) {
                 return Err(Errno::ENOENT.into());
             }
             self.not_removed(to.0)?;
             let new = Name::new(to.1)?;
-            let target = self.entry_in(to.0, new)?;
+            let target = self.entry_in(to.0, new, news)?;
             Ok(LockedBoth { source, target, from: old, to: new, names, moves })
         })
     }
 
     /// Repeats `attempt` until it meets no directory that is cached elsewhere, and no doubtful
     /// entry. Returns its result.
-    fn settled<'n, T>(&self, attempt: impl Fn() -> Result<T, NoEntry<'n>>) -> Result<T, Errno> {
-        let (mut last, mut of_two_names) = (None, 0);
+    fn settled<'n, T>(&self, attempt: impl Fn(News<'n>) -> Result<T, NoEntry<'n>>) -> Result<T, Errno> {
+        let (mut last, mut of_two_names, mut news) = (None, 0, None);
         for _ in 0..TRIES {
-            let (dir, name, inode) = match attempt() {
+            let (dir, name, inode) = match attempt(news) {
                 Ok(locked) => return Ok(locked),
                 Err(NoEntry::Failed(errno)) => return Err(errno),
                 Err(NoEntry::Elsewhere(dir, name, inode)) => (dir, name, inode),
@@ -128,6 +133,7 @@ impl Trees {
                 }
             };
             drop(self.child(dir, name.bytes(), Trust::Cache)?);
+            news = Some((dir, name.bytes()));
             let met = (inode.0, dir.0, name.bytes());
             of_two_names += u32::from(last.is_some_and(|last: (u32, _, _)| last.0 == met.0 && last != met));
             if of_two_names == TRIES_OF_TWO_NAMES {
@@ -161,22 +167,28 @@ impl Trees {
 
     /// Returns the entry of a name, present or negative, and asks the file system if necessary. No
     /// other thread enters one, so a search without a lock is exact.
-    fn entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
+    fn entry_in<'n>(&self, dir: DentryId, name: Name<'n>, news: News<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
         let found = self.caches.find_pinned(dir, name.bytes()).map(|id| Pinned::new(&self.caches, id));
-        match found {
-            Some(found) if self.caches.dentries.word(found.id()) & (flags::LISTED | flags::DOUBTFUL) == 0 => Ok(found),
-            Some(found) if self.caches.dentries.word(found.id()) & flags::LISTED == 0 => Err(NoEntry::Doubtful(dir, name)),
-            Some(listed) => {
-                self.caches.clear_doubt(listed.id());
-                self.ask_for(dir, name, &listed).map(|()| listed)
-            }
-            None => self.new_entry_in(dir, name),
+        let Some(found) = found else { return self.new_entry_in(dir, name) };
+        let word = self.caches.dentries.word(found.id());
+        if word & flags::LISTED != 0 {
+            self.caches.clear_doubt(found.id());
+            return self.ask_for(dir, name, &found).map(|()| found);
         }
+        if word & flags::DOUBTFUL != 0 {
+            return Err(NoEntry::Doubtful(dir, name));
+        }
+        if word & flags::REVALIDATE == 0 || news == Some((dir, name.bytes())) || self.is_valid(dir, name, found.id())? {
+            return Ok(found);
+        }
+        self.caches.unhash(dir, found.id(), NameIs::Unknown, &self.caches.dentries.children_lock(dir));
+        self.let_go(found);
+        self.new_entry_in(dir, name)
     }
 
     /// Does the same for a name that is not cached.
     fn new_entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
-        let absence = self.superblock_at(dir).fs.absence();
+        let absence = self.absence_in(dir);
         let entry = Pinned::new(&self.caches, self.caches.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
         let mut held = self.caches.dentries.children_lock(dir);
         if self.caches.known(dir, &held) == Known::All {
@@ -207,7 +219,7 @@ impl Trees {
         let superblock = self.superblock_at(dir);
         superblock.looked_up();
         let Some(node) = superblock.fs.lookup(&Directory::new(&self.caches, dir), name)? else {
-            self.caches.make_negative(entry.id(), superblock.fs.absence());
+            self.caches.make_negative(entry.id(), self.absence_in(dir));
             return Ok(());
         };
         self.iget(&superblock, entry.id(), &node, reserved, Origin::Found(asked)).map_err(|why| match why {

@@ -11,6 +11,7 @@ use crate::cache::icache::access::Owed;
 use crate::cache::icache::hold::{HandedOut, NotGiven, Reserved};
 use crate::cache::icache::inode::{self, Record, flags, of_type};
 use crate::cache::icache::probe::InodeView;
+use crate::cache::icache::store::unless_stable;
 use crate::cache::icache::versions::Asked;
 use crate::cache::join::filled;
 use crate::memory::slot::DentryId;
@@ -67,6 +68,9 @@ impl Trees {
         let body = self.caches.store_body(node);
         let (mut attributes, mut origin, mut is_second) = (inode::normalised(node.attributes), origin, false);
         let mut owed = self.owed(superblock, &attributes);
+        let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
+        let mut asked_for = unless_stable(superblock.fs.attributes_freshness(node.key));
+        handed_out.pass_on();
         loop {
             let held = self.caches.inodes.lock_bucket(hash);
             if let Some(found) = self.caches.pinned(self.caches.inodes.find_held(hash, node.key, is_here, &held)) {
@@ -89,6 +93,7 @@ impl Trees {
                     Origin::Made(asked) if self.caches.doubts.of_nodes() == asked => flags::NO_CAPABILITY,
                     Origin::Made(_) => flags::STALE | flags::MARKED | flags::UNKNOWN,
                 };
+                let stale = if asked_for != 0 { stale & !flags::NO_CAPABILITY | asked_for } else { stale };
                 let changed = stale & flags::STALE != 0;
                 let owed = if changed && owed != Owed::NotKept { Owed::Update } else { owed };
                 let inode = reserved.into_id();
@@ -104,6 +109,7 @@ impl Trees {
             drop(held);
             (origin, is_second) = (Origin::Found(self.caches.versions.ask()), true);
             let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
+            asked_for = unless_stable(superblock.fs.attributes_freshness(node.key));
             attributes = of_type(node.attributes.kind, superblock.fs.attributes(node.key)?)?;
             handed_out.pass_on();
             owed = self.owed(superblock, &attributes);

@@ -15,14 +15,16 @@ const ROUNDS: u32 = 16;
 
 impl Trees {
     /// Returns what an inode on which the caller has a pin says about permission. Asks the file
-    /// system if that is no longer known. `ESTALE` if it never becomes known.
+    /// system if that is no longer known, or never kept. `ESTALE` if it never becomes known.
     pub(crate) fn known_snapshot(&self, id: InodeId) -> Result<Snapshot, Errno> {
         for _ in 0..ROUNDS {
             let snapshot = Snapshot::of_pinned(&self.caches, id);
             if snapshot.word & flags::UNKNOWN == 0 {
                 return Ok(snapshot);
             }
-            self.refresh(id)?;
+            if let Some(answer) = self.answered(id)? {
+                return Ok(answer);
+            }
         }
         Err(Errno::ESTALE)
     }
@@ -30,13 +32,27 @@ impl Trees {
     /// Checks whether `who` has the rights `want` to an inode on which the caller has a pin, and
     /// asks the file system if necessary. `EACCES` if not; `ESTALE` if that never becomes known.
     pub(crate) fn may(&self, id: InodeId, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        self.may_by(&self.known_snapshot(id)?, id, who, want)
+    }
+
+    /// Does the same for a caller that has just got this snapshot.
+    pub(crate) fn may_by(&self, known: &Snapshot, id: InodeId, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        let mut snapshot = *known;
         for _ in 0..ROUNDS {
-            match Snapshot::of_pinned(&self.caches, id).decide(who, want) {
+            match snapshot.decide(who, want) {
                 Decision::Granted => return Ok(()),
                 Decision::Refused => return Err(Errno::EACCES),
                 Decision::AskFileSystem => return self.superblock(id).fs.permission(self.key(id), who, want),
-                Decision::AskForAcl => self.ask_for_acl(id)?,
-                Decision::AskForAttributes => _ = self.refresh(id)?,
+                Decision::AskForAcl => {
+                    let (found, before) = (self.ask_for_acl(id)?, snapshot);
+                    snapshot = self.known_snapshot(id)?;
+                    // Where nothing is kept, the state of the list is that of the attributes before
+                    // and after it.
+                    if snapshot.has_rights_of(&before) && snapshot.leaves_acl_open() {
+                        snapshot = snapshot.with_acl(found);
+                    }
+                }
+                Decision::AskForAttributes => snapshot = self.known_snapshot(id)?,
             }
         }
         Err(Errno::ESTALE)
@@ -59,14 +75,14 @@ impl Trees {
         dentries.unpin(dentry);
     }
 
-    fn ask_for_acl(&self, id: InodeId) -> Result<(), Errno> {
+    fn ask_for_acl(&self, id: InodeId) -> Result<AclState, Errno> {
         let version = self.caches.versions.of(id);
         let found = match self.superblock(id).fs.acl(self.key(id))? {
             AclState::Present => AclState::Present,
             AclState::Absent | AclState::Unknown => AclState::Absent,
         };
         self.caches.set_acl_state(id, found, version);
-        Ok(())
+        Ok(found)
     }
 
     fn key(&self, id: InodeId) -> NodeKey {

@@ -19,7 +19,7 @@ use crate::fs_api::Directory;
 use crate::limits::NAME_MAX;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::memory::{dir_lock, pin};
-use crate::node::{Node, Validity};
+use crate::node::{Node, NodeKey, Validity};
 use crate::sync::Ordering;
 use crate::text::Name;
 
@@ -84,7 +84,7 @@ impl Trees {
                     continue;
                 }
             }
-            match self.settle(dir, name, &found, is_doubtful)? {
+            match self.settle(dir, name, &found, trust)? {
                 Settled::Holds => return Ok(found),
                 Settled::Dropped => self.let_go(found),
                 Settled::Changed => {}
@@ -104,19 +104,31 @@ impl Trees {
     /// else it is dropped. Threads that meet a doubtful entry meanwhile wait, so the question is
     /// asked once.
     #[cold]
-    fn settle(&self, dir: DentryId, name: &[u8], entry: &Pinned<'_>, is_doubtful: bool) -> Result<Settled, Errno> {
+    fn settle(&self, dir: DentryId, name: &[u8], entry: &Pinned<'_>, trust: Trust) -> Result<Settled, Errno> {
         let caches = &self.caches;
         let _names = dir_lock::exclusive(caches.dentries.lock(dir));
+        // Read before the word: a report that comes later is not overlooked.
+        let asked = caches.doubts.of_names(dir);
         let word = caches.dentries.word(entry.id());
-        if is_doubtful && word & flags::DOUBTFUL == 0 || word & flags::UNHASHED != 0 || caches.dentries.parent(entry.id()) != dir
+        if trust == Trust::Cache && word & flags::DOUBTFUL == 0
+            || word & flags::UNHASHED != 0
+            || caches.dentries.parent(entry.id()) != dir
         {
             return Ok(Settled::Changed);
         }
+        let superblock = self.superblock_at(dir);
+        let (directory, wanted) = (Directory::new(caches, dir), Name::new(name)?);
+        if word & flags::SWEPT != 0
+            && trust == Trust::Cache
+            && let Some(freshness) = superblock.fs.confirm(&directory, wanted, self.key_of_entry(entry.id()))?
+        {
+            caches.confirm(dir, entry.id(), freshness, asked);
+            return Ok(Settled::Holds);
+        }
         // What is known to be absent has nothing that could be kept.
         if word & flags::NEGATIVE == 0 {
-            let (superblock, asked) = (self.superblock_at(dir), caches.doubts.of_names(dir));
             superblock.looked_up();
-            if let Some(node) = superblock.fs.lookup(&Directory::new(caches, dir), Name::new(name)?)? {
+            if let Some(node) = superblock.fs.lookup(&directory, wanted)? {
                 superblock.fs.forget(node.key);
                 let record = caches.inodes.record(caches.dentries.inode(entry.id()));
                 let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
@@ -132,7 +144,7 @@ impl Trees {
 
     /// Gives back an entry that was dropped, and leaves it to the next thread that changes mounts
     /// if something is mounted on it. Its node may have changed with its name.
-    fn let_go(&self, entry: Pinned<'_>) {
+    pub(super) fn let_go(&self, entry: Pinned<'_>) {
         let inode = self.caches.dentries.inode(entry.id());
         if inode != InodeId::NONE {
             self.caches.mark_unknown(inode);
@@ -148,11 +160,23 @@ impl Trees {
     /// node still exists.
     fn still_valid(&self, dir: DentryId, name: &[u8], id: DentryId, trust: Trust) -> Result<bool, Errno> {
         let _names = dir_lock::shared(self.caches.dentries.lock(dir));
+        let is_valid = self.is_valid(dir, Name::new(name)?, id)?;
         let inode = self.caches.dentries.inode(id);
-        let key = (self.caches.dentries.word(id) & flags::NEGATIVE == 0).then(|| inode::key_of(self.caches.inodes.record(inode)));
-        let validity = self.superblock_at(dir).fs.revalidate(&Directory::new(&self.caches, dir), Name::new(name)?, key)?;
-        let gone = || key.is_some() && trust == Trust::AskAlways && self.refresh(inode) == Err(Errno::ESTALE);
-        Ok(validity == Validity::Valid && !gone())
+        let gone = || inode != InodeId::NONE && trust == Trust::AskAlways && self.refresh(inode) == Err(Errno::ESTALE);
+        Ok(is_valid && !gone())
+    }
+
+    /// Asks the file system whether an entry is valid. The caller holds the directory's lock.
+    pub(super) fn is_valid(&self, dir: DentryId, name: Name<'_>, id: DentryId) -> Result<bool, Errno> {
+        let key = self.key_of_entry(id);
+        let validity = self.superblock_at(dir).fs.revalidate(&Directory::new(&self.caches, dir), name, key)?;
+        Ok(validity == Validity::Valid)
+    }
+
+    /// Returns the key of an entry's node; `None` for an absence.
+    fn key_of_entry(&self, id: DentryId) -> Option<NodeKey> {
+        let is_present = self.caches.dentries.word(id) & flags::NEGATIVE == 0;
+        is_present.then(|| inode::key_of(self.caches.inodes.record(self.caches.dentries.inode(id))))
     }
 
     /// Asks the file system for a name that is not cached. `None` means: search the cache again.
@@ -168,7 +192,7 @@ impl Trees {
             return Ok(None);
         }
         let superblock = self.superblock_at(dir);
-        let asking = match self.caches.begin_lookup(dir, name, superblock.fs.absence())? {
+        let asking = match self.caches.begin_lookup(dir, name, self.absence_in(dir))? {
             Missing::Found(other) => {
                 drop(names);
                 drop(Pinned::new(&self.caches, other));
@@ -182,7 +206,7 @@ impl Trees {
         superblock.looked_up();
         match superblock.fs.lookup(&Directory::new(&self.caches, dir), Name::new(name)?)? {
             None => {
-                self.caches.make_negative(asking.dentry(), superblock.fs.absence());
+                self.caches.make_negative(asking.dentry(), self.absence_in(dir));
                 return Ok(Some(Pinned::new(&self.caches, asking.answered())));
             }
             Some(node) => match self.iget(&superblock, asking.dentry(), &node, reserved, Origin::Found(asked)) {

@@ -26,6 +26,7 @@ impl Trees {
             Report::Attributes(node) | Report::Data(node) => self.node_reported(of, node, OfNode::Attributes),
             Report::Node(node) => self.node_reported(of, node, OfNode::All),
             Report::Subtree(dir) => self.subtree_reported(of, dir),
+            Report::Kinds(kinds) => self.caches.doubt_kinds(of, kinds),
             Report::All => self.all_reported(of),
         }
     }

@@ -161,7 +161,8 @@ impl Trees {
     #[cold]
     fn ask_for_siblings(&self, dir: DentryId, most: usize) {
         let most = most.min(complete::share(self.caches.dentries.free().capacity()) as usize);
-        let listing = self.absence_lasts(dir).then(|| self.caches.begin_listing(dir)).flatten();
+        // Asked behind the beginning: a report that comes later ends the listing.
+        let listing = self.caches.begin_listing(dir).filter(|_| self.absence_lasts(dir));
         let few = {
             let held = self.caches.dentries.children_lock(dir);
             let few: ArrayVec<DentryId, FEW> = self.caches.children(dir, &held).take(FEW).collect();

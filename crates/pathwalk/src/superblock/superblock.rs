@@ -7,7 +7,6 @@ use crate::abi::SuperblockFlags;
 use crate::fs_api::{AccessTimes, FileSystem, Reporter};
 use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
-use crate::node::Freshness;
 use crate::stats::FileSystemStats;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, unique};
 
@@ -153,11 +152,6 @@ impl Superblock {
     pub(super) fn is_empty(&self) -> bool {
         let left: u64 = self.shares.iter().map(|share| share.left.load(Ordering::Acquire)).sum();
         left == self.sum(|share| &share.came)
-    }
-
-    /// Returns whether its absences hold until it, or a change, ends them.
-    pub(crate) fn absence_lasts(&self) -> bool {
-        self.fs.absence() != Freshness::AskEachTime
     }
 
     fn mine(&self) -> &Share {

@@ -9,6 +9,7 @@ use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Caches;
 use crate::cache::icache::hold::HandedOut;
+use crate::cache::icache::inode::key_of;
 use crate::events::Hub;
 use crate::fs_api::{FileSystem, Notifier, Relay};
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
@@ -54,9 +55,16 @@ impl Trees {
         self.superblock(self.caches.dentries.inode(dentry))
     }
 
+    /// Returns how long absences in a directory are valid that its file system gives now. Asked
+    /// after the counts were read that show a later report, since an answer may end with a report.
+    pub(crate) fn absence_in(&self, dir: DentryId) -> Freshness {
+        let key = key_of(self.caches.inodes.record(self.caches.dentries.inode(dir)));
+        self.superblock_at(dir).fs.absence_in(key)
+    }
+
     /// Returns whether absences in a directory hold until its file system, or a change, ends them.
     pub(crate) fn absence_lasts(&self, dir: DentryId) -> bool {
-        self.superblock_at(dir).absence_lasts()
+        self.absence_in(dir) != Freshness::AskEachTime
     }
 
     /// Takes a file system in and makes its root's dentry: pinned, its own parent, in no list and

@@ -311,20 +311,26 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
+    /// Returns whether the link at which the walk is must not be followed at the end of a path.
+    fn is_at_protected_link(&self) -> Result<bool, Errno> {
+        let inode = |of: &PinnedPlace<'_>| self.env.caches().dentries.inode(of.id());
+        let snapshot = |of| match self.trust {
+            Trust::CacheOnly => Ok(Snapshot::of_pinned(self.env.caches(), inode(of))),
+            _ => self.env.trees().known_snapshot(inode(of)),
+        };
+        let (of_link, of_dir) = (snapshot(&self.cur)?, snapshot(&self.dir)?);
+        Ok(is_protected(&self.env.who_in(self.cur.mount.id()), &of_link, &of_dir))
+    }
+
     /// Enters the link at which the walk is. With `is_last`, nothing follows the link in any text.
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
-        let (world, caches) = (self.env.world, self.env.caches());
+        let world = self.env.world;
         let of_mount = world.mounts.switches(self.cur.mount.id());
         if self.links == MAX_LINKS {
             return Err(self.refused(Errno::ELOOP, Why::TooManyLinks, b""));
         }
         self.links += 1;
-        let snapshot = |of: &PinnedPlace<'_>| Snapshot::of_pinned(caches, caches.dentries.inode(of.id()));
-        if is_last
-            && self.follow != Follow::OnTheWay
-            && world.protects_symlinks()
-            && is_protected(&self.env.who_in(self.cur.mount.id()), &snapshot(&self.cur), &snapshot(&self.dir))
-        {
+        if is_last && self.follow != Follow::OnTheWay && world.protects_symlinks() && self.is_at_protected_link()? {
             return Err(self.refused(Errno::EACCES, Why::ProtectedLink, b""));
         }
         let forbids = |flag| self.env.scope.is_some_and(|scope| scope.has(flag));

@@ -50,6 +50,9 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
             return Some(Stop::CHANGED);
         };
         let Some(who) = env.who_at(at.mount) else { return Some(Stop::CHANGED) };
+        if of_link.if_known().and(of_dir.if_known()).is_err() {
+            return Some(Stop::FromStart(HandOver::Permission));
+        }
         if is_protected(&who, &of_link, &of_dir) {
             return Some(validated(link, Errno::EACCES));
         }

@@ -58,6 +58,18 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.fs.absence()
     }
 
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.fs.absence_in(dir)
+    }
+
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.fs.attributes_freshness(node)
+    }
+
+    fn confirm(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Option<Freshness>, Errno> {
+        self.with.around(|| self.fs.confirm(dir, name, node))
+    }
+
     fn forget(&self, node: NodeKey) {
         self.with.around(|| self.fs.forget(node));
     }

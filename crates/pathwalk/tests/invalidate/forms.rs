@@ -79,6 +79,21 @@ fn names_in_a_directory_whose_names_were_all_known() {
     assert!(world.ino("/made/f").is_ok() && world.ino("/made/g").is_ok());
 }
 
+/// Two directories that were exchanged, in a directory that is listed after the report: that one of
+/// them is found elsewhere does not say that its old name is gone.
+#[test]
+fn exchanged_directories_in_a_directory_that_was_listed() {
+    let world = tree();
+    world.behind.mkdir("/x", 0o755).unwrap();
+    let (of_x, of_e) = (world.ino("/x"), world.ino("/d/e"));
+    [("/x", "/t"), ("/d/e", "/x"), ("/t", "/d/e")].iter().for_each(|(from, to)| world.behind.rename(from, to).unwrap());
+    let (root, d) = (world.behind.key(ROOT).unwrap(), world.behind.key("/d").unwrap());
+    [(root, "x"), (root, "t"), (d, "e")].iter().for_each(|(dir, changed)| world.notifier().invalidate_name(*dir, name(changed)));
+    world.context.open("/d", OpenFlags::READ).unwrap().getdents(usize::MAX).unwrap();
+    assert_eq!(world.ino("/x"), of_e);
+    assert_eq!(world.ino("/d/e"), of_x);
+}
+
 #[test]
 fn attributes_alone() {
     let world = tree();

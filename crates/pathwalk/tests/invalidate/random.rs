@@ -1,12 +1,13 @@
 //! Random programs by two `Vfs` on one tree: each change goes through one of them, and is reported
 //! to the other one by a randomly chosen form of invalidation. After each report, every answer of
-//! the two is the same. `PATHWALK_REPORTS=1000000` for more.
+//! the two is the same. So it is without reports if the file system is asked each time.
+//! `PATHWALK_REPORTS=1000000` for more.
 
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Credentials, Errno, File, Handle, Name, NodeKey, OpenFlags, RenameFlags, Vfs,
-    XattrFlags,
+    Access, At, AtFlags, Attributes, Context, Credentials, Errno, File, Freshness, Handle, Name, NodeKey, OpenFlags, RenameFlags,
+    Sweep, Vfs, XattrFlags,
 };
-use pathwalk_memfs::MemFs;
+use pathwalk_memfs::{MemFs, Options};
 
 use crate::world::World;
 
@@ -28,9 +29,28 @@ fn split(path: &str) -> (&str, &str) {
     (if dir.is_empty() { "/" } else { dir }, name)
 }
 
+/// How long answers are valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answers {
+    /// Until something is reported.
+    Reported,
+    /// For one use.
+    AskedFor,
+}
+
+impl Answers {
+    fn options(self) -> Options {
+        let of = match self {
+            Answers::Reported => Freshness::Stable,
+            Answers::AskedFor => Freshness::AskEachTime,
+        };
+        Options::default().freshness(of).absence(of).attributes(of)
+    }
+}
+
 /// All that is asked about a path.
 #[derive(PartialEq, Debug)]
-struct Answers {
+struct Told {
     own: Result<Attributes, Errno>,
     behind_link: Result<u64, Errno>,
     link: Option<Vec<u8>>,
@@ -39,9 +59,9 @@ struct Answers {
     path: Result<Vec<u8>, Errno>,
 }
 
-fn ask(context: &Context, user: &Context, path: &str) -> Answers {
+fn ask(context: &Context, user: &Context, path: &str) -> Told {
     let of_handle = |handle: Result<Handle, Errno>| handle.and_then(|handle| handle.path());
-    Answers {
+    Told {
         own: context.lstat(path),
         behind_link: context.stat(path).map(|of| of.ino),
         link: context.read_link(path).ok().map(|body| body.into_os_string().into_encoded_bytes()),
@@ -97,7 +117,7 @@ fn put(file: &File, data: &[u8]) -> Result<(), Errno> {
 /// `paths` are those of the names, without links.
 fn report(to: &World, names: &[(NodeKey, String)], paths: &[Vec<u8>], nodes: &[NodeKey]) -> u32 {
     let (vfs, root) = (to.context.vfs(), to.context.root());
-    let form = fastrand::u32(..8);
+    let form = fastrand::u32(..9);
     let attributes = || nodes.iter().for_each(|key| to.notifier().invalidate_attributes(*key));
     match form {
         0 | 1 => {
@@ -115,6 +135,8 @@ fn report(to: &World, names: &[(NodeKey, String)], paths: &[Vec<u8>], nodes: &[N
             nodes.iter().for_each(|key| vfs.invalidate_key(root, *key).unwrap());
         }
         6 => vfs.invalidate_file_system(root).unwrap(),
+        // A node's link body stays as long as the node.
+        7 => to.notifier().invalidate_all_of(Sweep::all()),
         _ => vfs.invalidate_subtree(root).unwrap(),
     }
     form
@@ -122,13 +144,25 @@ fn report(to: &World, names: &[(NodeKey, String)], paths: &[Vec<u8>], nodes: &[N
 
 #[test]
 fn whatever_is_reported_in_whatever_form() {
+    programs(Answers::Reported);
+}
+
+/// Checks a file system that reports nothing and is asked each time.
+#[test]
+fn nothing_is_reported_and_everything_is_asked_for() {
+    programs(Answers::AskedFor);
+}
+
+fn programs(how: Answers) {
     let steps: u64 = std::env::var("PATHWALK_REPORTS").map_or(1_500, |text| text.parse().unwrap());
+    // Each question is many then.
+    let steps = if how == Answers::AskedFor { steps / 10 } else { steps };
     let paths = paths();
     let (mut changes, mut seed) = (0u64, 0);
     while changes < steps {
         seed += 1;
         fastrand::seed(seed);
-        let fs = MemFs::new();
+        let fs = MemFs::with(how.options());
         let small = Vfs::budget_for(64);
         let sides = [1 << 20, if seed.is_multiple_of(2) { small } else { 1 << 20 }];
         let sides = sides.map(|budget| World::with_budget(fs.alias(), budget));
@@ -175,8 +209,10 @@ fn whatever_is_reported_in_whatever_form() {
             log.push(format!("{by}: {changed:?} {touched:?}: {result:?}"));
             if result.is_ok() {
                 changes += 1;
-                let form = report(&sides[1 - by], &names, &straight, &nodes);
-                log.push(format!("form {form}"));
+                if how == Answers::Reported {
+                    let form = report(&sides[1 - by], &names, &straight, &nodes);
+                    log.push(format!("form {form}"));
+                }
             }
             for path in &paths {
                 let [one, other] = [0, 1].map(|side| ask(&sides[side].context, &users[side], path));

@@ -81,6 +81,10 @@ pub(crate) mod flags {
     /// without the engine. What is known of the name is not used before the file system was asked.
     pub(crate) const DOUBTFUL: u64 = 1 << 14;
 
+    /// With `DOUBTFUL`: the doubt is that of one sweep by kind alone, so the file system answered
+    /// after the sweep before it, and may confirm the answer.
+    pub(crate) const SWEPT: u64 = 1 << 16;
+
     /// A dentry through which a remembered path leads: see [`remembered`](super::super::remembered).
     pub(crate) const REMEMBERED: u64 = 1 << 15;
 

@@ -18,6 +18,10 @@
 //! has not come to into one that it has left. So sweeps are counted, and a rename that runs beside
 //! one marks what it moves, before it moves it. Directories are not moved meanwhile.
 //!
+//! A sweep by kind marks names that lead somewhere, absences or attributes alone. It is for a file
+//! system that asks again after a time, and so reports often what has hardly ever changed. The
+//! question is then [`FileSystem::confirm`](crate::FileSystem::confirm), if the file system has it.
+//!
 //! What it does not do: it evicts nothing and calls no file system. Doubtful entries leave the
 //! cache when they are looked up, or when their slots are needed.
 
@@ -25,9 +29,9 @@ use super::dentry::flags;
 use super::watch::Known;
 use crate::cache::Caches;
 use crate::cache::Pinned;
-use crate::memory::pin;
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
-use crate::node::Freshness;
+use crate::memory::{dir_lock, pin};
+use crate::node::{Freshness, Sweep};
 use crate::sync::{AtomicU64, Ordering, stripes, yield_now};
 
 const STRIPES: usize = stripes(64);
@@ -62,9 +66,9 @@ pub(crate) struct Sweeps {
 }
 
 /// A sweep under way.
-struct Sweep<'a>(&'a Doubts);
+struct Sweeping<'a>(&'a Doubts);
 
-impl Drop for Sweep<'_> {
+impl Drop for Sweeping<'_> {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::SeqCst);
     }
@@ -108,9 +112,9 @@ impl Doubts {
         then.some_run || self.begun.load(Ordering::SeqCst) != then.begun
     }
 
-    fn sweep(&self) -> Sweep<'_> {
+    fn sweep(&self) -> Sweeping<'_> {
         self.begun.fetch_add(1, Ordering::SeqCst);
-        Sweep(self)
+        Sweeping(self)
     }
 
     fn report_names(&self, dir: DentryId) {
@@ -126,7 +130,7 @@ impl Doubts {
 impl Caches {
     /// Marks an entry as doubtful. The caller has a pin on it, or holds its parent's children lock.
     pub(crate) fn doubt(&self, id: DentryId) {
-        self.change_flags(id, |flags| flags | flags::DOUBTFUL | flags::REVALIDATE);
+        self.change_flags(id, |flags| flags & !flags::SWEPT | flags::DOUBTFUL | flags::REVALIDATE);
     }
 
     /// Marks the entry that a dentry is, unless it is in no table. The caller has a pin on it.
@@ -169,7 +173,7 @@ impl Caches {
     /// Clears the mark of an entry that the caller is about to ask about, or has taken out of the
     /// table.
     pub(crate) fn clear_doubt(&self, id: DentryId) {
-        self.change_flags(id, |flags| flags & !(flags::DOUBTFUL | flags::REVALIDATE));
+        self.change_flags(id, |flags| flags & !(flags::DOUBTFUL | flags::REVALIDATE | flags::SWEPT));
     }
 
     fn is_directory(&self, id: DentryId) -> bool {
@@ -260,6 +264,69 @@ impl Caches {
             }
             drop(dir);
         }
+    }
+
+    /// Marks what is cached of these kinds, of a file system. Cost: a pass over all slots; only
+    /// directories are pinned, unless attributes are among the kinds.
+    pub(crate) fn doubt_kinds(&self, superblock: SuperblockId, of: Sweep) {
+        self.doubts.report_node();
+        if of.contains(Sweep::ATTRIBUTES) {
+            self.versions.set_one();
+        }
+        let _sweep = self.doubts.sweep();
+        for slot in 1..self.dentries.free().touched() {
+            let id = DentryId(slot);
+            // A slot that becomes a directory later has no older names.
+            let has_names = self.is_directory(id) && of.intersects(Sweep::NAMES | Sweep::ABSENCES);
+            if !has_names && !of.contains(Sweep::ATTRIBUTES) {
+                continue;
+            }
+            let Some(life) = pin::read(self.dentries.life(id)) else { continue };
+            if !pin::pin(self.dentries.life(id), life) {
+                continue;
+            }
+            let entry = Pinned::new(self, id);
+            let inode = self.dentries.inode(id);
+            if inode != InodeId::NONE && self.superblock_of(inode) == superblock {
+                if has_names {
+                    self.doubt_kinds_in(id, of);
+                }
+                if of.contains(Sweep::ATTRIBUTES) {
+                    self.mark_unknown(inode);
+                }
+            }
+            drop(entry);
+        }
+    }
+
+    /// Marks the names of these kinds in a directory.
+    ///
+    /// A change that is under way makes an absence of a name, or the other way round, and may have
+    /// asked the file system before this report. It holds the directory's lock, and keeps the mark
+    /// of its entry. So both kinds are marked then. A change that takes the lock later asks later.
+    fn doubt_kinds_in(&self, dir: DentryId, of: Sweep) {
+        self.doubts.report_names(dir);
+        let changes = dir_lock::is_held_exclusively(self.dentries.lock(dir));
+        let held = self.dentries.children_lock(dir);
+        if of.contains(Sweep::ABSENCES) {
+            self.set_known(dir, Known::Nothing, &held);
+        }
+        for id in self.children(dir, &held) {
+            match self.dentries.word(id) {
+                word if changes || word & flags::IN_LOOKUP != 0 => self.doubt(id),
+                word if word & flags::NEGATIVE != 0 && !of.contains(Sweep::ABSENCES) => {}
+                word if word & flags::NEGATIVE == 0 && !of.contains(Sweep::NAMES) => {}
+                _ => self.sweep_over(id),
+            }
+        }
+    }
+
+    /// Marks an entry as doubtful. If it was so before, it was not asked about since.
+    fn sweep_over(&self, id: DentryId) {
+        self.change_flags(id, |flags| match flags & flags::DOUBTFUL {
+            0 => flags | flags::DOUBTFUL | flags::REVALIDATE | flags::SWEPT,
+            _ => flags & !flags::SWEPT,
+        });
     }
 
     /// Marks all children of a directory, and returns them.

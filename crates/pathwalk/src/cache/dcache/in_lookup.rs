@@ -75,7 +75,7 @@ impl Caches {
     fn begin_to_ask(&self, id: DentryId) -> bool {
         let is_listed = self.dentries.word(id) & flags::LISTED != 0;
         if is_listed {
-            self.change_flags(id, |flags| flags & !(flags::LISTED | flags::DOUBTFUL | flags::REVALIDATE));
+            self.change_flags(id, |flags| flags & !(flags::LISTED | flags::DOUBTFUL | flags::REVALIDATE | flags::SWEPT));
         }
         is_listed
     }

@@ -62,6 +62,7 @@ impl Drop for NewName<'_> {
 
 /// Returns the flags of a dentry that gets a name.
 fn with_answer(flags: u64, freshness: Option<Freshness>, is_doubtful: bool) -> u64 {
+    let flags = flags & !flags::SWEPT;
     let flags = freshness.map_or(flags, |freshness| flags & !flags::REVALIDATE | revalidate(freshness));
     if is_doubtful { flags | flags::DOUBTFUL | flags::REVALIDATE } else { flags }
 }
@@ -86,7 +87,10 @@ impl Caches {
             // so it stays doubtful.
             let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
             let is_doubtful = swept || was_doubtful || self.doubts.of_names(to) != answer.asked;
-            self.unhash(from, id, NameIs::Gone, held.of(from));
+            // That the node was found under another name does not say what its old one leads to:
+            // another process may have exchanged the two.
+            let old_name = if answer.freshness.is_some() { NameIs::Unknown } else { NameIs::Gone };
+            self.unhash(from, id, old_name, held.of(from));
             self.write_name(id, to, name, |flags| with_answer(flags, answer.freshness, is_doubtful));
             self.hash_in(to, id, held.of(to));
         }
@@ -157,7 +161,7 @@ impl Caches {
         let is_doubtful = swept || (writing_a.flags() | writing_b.flags()) & flags::DOUBTFUL != 0;
         let doubt = if is_doubtful { flags::DOUBTFUL | flags::REVALIDATE } else { 0 };
         for writing in [writing_a, writing_b] {
-            let flags = writing.flags() | doubt;
+            let flags = writing.flags() & !flags::SWEPT | doubt;
             debug_assert_eq!(flags & flags::UNHASHED, 0);
             writing.end(flags);
         }

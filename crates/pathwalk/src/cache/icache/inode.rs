@@ -206,8 +206,7 @@ pub(crate) fn set_fields(record: &Record, from: &Attributes, body_length: usize)
     let set = |at: usize, value: u64| record[at].store(value, Ordering::Relaxed);
     set(OWNER, pair(from.uid, from.gid));
     set(SIZE, from.size);
-    let bits = u64::from(from.flags.bits()) << 10 | u64::from(from.flags_mask.bits());
-    set(MIXED, u64::from(packed(from.device)) << 32 | (body_length as u64) << 20 | bits);
+    set(MIXED, u64::from(packed(from.device)) << 32 | (body_length as u64) << 20 | bits_of(from));
     set(INO, from.ino);
     set(BLOCKS, from.blocks);
     let times = [from.atime, from.mtime, from.ctime, from.btime.unwrap_or_default()];
@@ -219,6 +218,11 @@ pub(crate) fn set_fields(record: &Record, from: &Attributes, body_length: usize)
     set(SECONDS_HIGH, high);
     set(BLOCK_SIZE_NODE, pair(from.block_size, packed(from.device_node)));
     set_links(record, from.nlink, aux_of(record[LINKS_AUX].load(Ordering::Relaxed)));
+}
+
+/// Returns the attribute bits in the word that has them beside other fields.
+pub(crate) fn bits_of(from: &Attributes) -> u64 {
+    u64::from(from.flags.bits()) << 10 | u64::from(from.flags_mask.bits())
 }
 
 /// Stores the time of the last access. The count is odd.

@@ -5,10 +5,11 @@
 
 use super::inode::{self, INODE_WORDS, MIXED, OWNER, WORD, flags};
 use crate::Errno;
-use crate::attr::{AclState, FileType};
+use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::Caches;
 use crate::memory::seqcount::{self, ODD};
 use crate::memory::slot::InodeId;
+use crate::node::PermissionRule;
 use crate::permission::{Access, Owners, Subject, everyone_may, generic};
 use crate::sync::{Ordering, yield_now};
 
@@ -62,6 +63,25 @@ impl Snapshot {
             }
             yield_now();
         }
+    }
+
+    /// Returns what attributes say that the file system just returned for an inode on which the
+    /// caller has a pin, and that are not kept.
+    pub(crate) fn of_answer(caches: &Caches, id: InodeId, of: &Attributes) -> Snapshot {
+        let for_life = caches.inodes.record(id)[WORD].load(Ordering::Relaxed) & flags::FOR_LIFE & !flags::NO_CAPABILITY;
+        let word = inode::word_of(of, PermissionRule::Generic) | for_life;
+        Snapshot { word, uid: of.uid, gid: of.gid, mixed: inode::bits_of(of) }
+    }
+
+    /// Returns the snapshot with another state of the ACL.
+    pub(crate) fn with_acl(self, acl: AclState) -> Snapshot {
+        Snapshot { word: self.word & !flags::ACL | (acl as u64) << flags::ACL_SHIFT, ..self }
+    }
+
+    /// Returns whether another snapshot gives the same rights, apart from the ACL.
+    pub(crate) fn has_rights_of(&self, other: &Snapshot) -> bool {
+        let of = |this: &Snapshot| (this.word & (inode::MODE | flags::UNKNOWN), this.uid, this.gid);
+        of(self) == of(other)
     }
 
     pub(crate) fn is_immutable(&self) -> bool {

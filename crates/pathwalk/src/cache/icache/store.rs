@@ -15,8 +15,14 @@ use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::{Caches, Pinned};
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
 use crate::memory::{pin, seqcount};
-use crate::node::{NodeKey, PermissionRule};
+use crate::node::{Freshness, NodeKey, PermissionRule};
 use crate::sync::{Ordering, fence, fence_after_swap};
+
+/// Returns the flags of an inode whose attributes the file system is asked for at each use. They
+/// are not `MARKED`: nothing is known to have changed.
+pub(crate) fn unless_stable(freshness: Freshness) -> u64 {
+    if freshness == Freshness::AskEachTime { flags::STALE | flags::UNKNOWN } else { 0 }
+}
 
 /// A change of a file's data or size that the file system is executing. Attributes are out of date
 /// from its beginning until they are asked for after its end, also if the change fails half-way or
@@ -203,12 +209,12 @@ impl Caches {
     }
 
     /// Stores attributes that were asked for at this version, by which a link's time of access is
-    /// `owed`. Returns the state of the ACL that it stored with them, or `None` if it stored
-    /// nothing.
+    /// `owed`. Those to be asked for each time are marked as unknown. Returns the state of the ACL
+    /// that it stored with them, or `None` if it stored nothing.
     pub(crate) fn store(
         &self,
         id: InodeId,
-        attributes: &Attributes,
+        (attributes, freshness): (&Attributes, Freshness),
         version: u64,
         (if_moved, if_unknown): (IfMoved, IfUnknown),
         owed: Owed,
@@ -226,7 +232,9 @@ impl Caches {
             return None;
         }
         self.versions.moved(id);
-        let kept = writing.flags() & flags::FOR_LIFE;
+        let asked_for = unless_stable(freshness);
+        // A node of which nothing is known may have got a capability.
+        let kept = writing.flags() & flags::FOR_LIFE & if asked_for != 0 { !flags::NO_CAPABILITY } else { !0 };
         let body_length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
         set_fields(record, attributes, body_length);
         let changes = self.versions.under_way(id).load(Ordering::SeqCst) > 0;
@@ -237,7 +245,7 @@ impl Caches {
             _ => attributes.acl,
         };
         let of_attributes = inode::word_of(&Attributes { acl, ..*attributes }, PermissionRule::Generic);
-        writing.end(with_body(kept | of_attributes | stale, owed));
+        writing.end(with_body(kept | of_attributes | stale | asked_for, owed));
         self.update_alias(record, before, &held);
         Some(acl)
     }

@@ -1,0 +1,90 @@
+//! Changes by another `Vfs` on the same tree, which the caches of the first one are not told of.
+//!
+//! Every other change of a name or of attributes is made by the other `Vfs`, if it names its nodes
+//! by paths. Working directories, roots and umasks change on both sides.
+//!
+//! What it does not do: it opens nothing, and so breaks no lease; and it moves and removes no
+//! directory. A `Vfs` that is not told of such a change has the directory's old parent behind `..`
+//! of a handle, and the old path, as Linux has them with a directory that was moved on an NFS
+//! server. Nor are nodes opened by handles: what another side removed lives as long as the caches
+//! hold it.
+
+use pathwalk::{Errno, FileType};
+
+use super::Stage;
+use crate::cast::Actor;
+use crate::op::Op;
+use crate::outcome::Answer;
+use crate::words::Place;
+
+/// The other side, and whether the next change is its own.
+pub(super) struct Others {
+    stage: Box<Stage>,
+    is_next: bool,
+}
+
+impl Others {
+    pub(super) fn new(stage: Stage) -> Others {
+        Others { stage: Box::new(stage), is_next: false }
+    }
+}
+
+impl Stage {
+    /// Returns the answer to an operation that the other side carries out.
+    pub(super) fn answer_of_others(&mut self, actor: Actor, op: &Op) -> Option<Result<Answer, Errno>> {
+        let is_of_both = matches!(op, Op::Chdir { .. } | Op::Chroot { .. } | Op::Umask { .. });
+        let is_change = is_change(op) && op.slots().is_empty() && !self.is_move_of_directory(actor, op);
+        let others = self.other.as_mut()?;
+        if is_of_both {
+            let answer = others.stage.answer(actor, op);
+            let own = self.answer(actor, op);
+            assert_eq!(answer, own, "{op:?} by another `Vfs`");
+            return Some(own);
+        }
+        if !is_change {
+            return None;
+        }
+        others.is_next = !others.is_next;
+        others.is_next.then(|| others.stage.answer(actor, op))
+    }
+
+    fn is_move_of_directory(&self, actor: Actor, op: &Op) -> bool {
+        let looking = &self.processes[actor.index()].looking;
+        let is_one = |path: &[u8]| looking.lstat(path).is_ok_and(|of| of.kind == FileType::Directory);
+        match op {
+            Op::Rename { from, to, .. } => [from, to].iter().any(|place: &&Place| is_one(&place.path.0)),
+            Op::RenameFile { from, to } => is_one(&from.0) || is_one(&to.0),
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether an operation changes names or attributes, and opens no file.
+fn is_change(op: &Op) -> bool {
+    let of_names = matches!(
+        op,
+        Op::Mkdir { .. }
+            | Op::Mknod { .. }
+            | Op::Symlink { .. }
+            | Op::Link { .. }
+            | Op::Unlink { .. }
+            | Op::Rename { .. }
+            | Op::CreateDir { .. }
+            | Op::CreateDirAll { .. }
+            | Op::RemoveFile { .. }
+            | Op::RenameFile { .. }
+            | Op::HardLink { .. }
+    );
+    let of_attributes = matches!(
+        op,
+        Op::Chmod { .. }
+            | Op::Chown { .. }
+            | Op::Times { .. }
+            | Op::SetXattr { .. }
+            | Op::RemoveXattr { .. }
+            | Op::SetAcl { .. }
+            | Op::SetFlags { .. }
+            | Op::SetPermissions { .. }
+    );
+    of_names || of_attributes
+}
