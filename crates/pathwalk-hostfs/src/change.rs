@@ -38,6 +38,7 @@ enum DefaultList {
 impl HostFs {
     /// Makes a node under a name.
     pub(crate) fn make(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        let begun = self.tree.begun();
         let above = self.tree.reach_directory(dir)?;
         let default = self.default_list(&above, new)?;
         let fd = {
@@ -61,6 +62,7 @@ impl HostFs {
         nodes.refresh_guard(key, loaded.guard);
         let done_with = nodes.take_done_with();
         drop((nodes, done_with));
+        self.tree.handed_out(begun.as_ref(), [key]);
         if new.kind == NewKind::Regular {
             self.tree.open.keep_made(key, reached.into_fd());
         }
@@ -69,6 +71,7 @@ impl HostFs {
 
     /// Makes a regular file without a name.
     pub(crate) fn make_unnamed(&self, dir: NodeKey, new: &NewNode<'_>) -> Result<Node, Errno> {
+        let begun = self.tree.begun();
         let above = self.tree.reach_directory(dir)?;
         let default = self.default_list(&above, new)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -87,6 +90,7 @@ impl HostFs {
         let fd = reached.into_fd();
         let kept = fd.try_clone().map_err(|error| Errno::from(&error))?;
         self.tree.nodes.write().hold_without_name(key, kept);
+        self.tree.handed_out(begun.as_ref(), [key]);
         self.tree.open.keep_made(key, fd);
         Ok(node)
     }

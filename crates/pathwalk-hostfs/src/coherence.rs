@@ -46,7 +46,34 @@ pub enum Coherence {
     /// checked.
     Exclusive,
     /// A tree that other processes change: the kernel reports what they do, and what is cached of
-    /// it is asked for again.
+    /// it is asked for again. What is cached is used at full speed.
+    ///
+    /// **What is promised.** A change is seen by each operation that begins after its event was
+    /// handled, which a thread does as events come. [`catch_up`](HostFs::catch_up) handles all that
+    /// is queued: after it, no answer is older than the changes that had returned before it began.
+    /// Events merge and come late, so they only invalidate. While directories on a way are moved
+    /// again and again, an operation may end with `ESTALE`.
+    ///
+    /// **By which means.** As root (`CAP_SYS_ADMIN`, Linux 5.17), fanotify reports each change in a
+    /// file system as a whole. Elsewhere, and where a file system does not allow that, each cached
+    /// directory has an inotify watch, and so has each file with several names. Mounts below the
+    /// root that come, go, move or get other flags are noticed.
+    ///
+    /// **What is lost** is said by [`watch_stats`](HostFs::watch_stats) and by an event
+    /// ([`on_watch_event`](HostFs::on_watch_event)). After an overflow of the kernel's queue, and
+    /// after a change of mounts, everything is asked for again. A directory for which there is no
+    /// watch, and a file system that others change without an event (NFS, CIFS, FUSE, 9P, `/proc`),
+    /// is checked at each use, as in [`Strict`](Coherence::Strict). Watches that could not be had
+    /// are tried again four times a second.
+    ///
+    /// **What comes late or never.** Writes through a shared mapping are reported when the file is
+    /// closed; until then, its size and times may be old. There are no events for times of access
+    /// and for the number of blocks, which are as of the last answer. By inotify, a file that gets
+    /// its second name in a directory that is not cached keeps its number of links and its time of
+    /// change until that name is looked up. Flags of the root's own mount are those of the
+    /// beginning. The root is the directory that was opened, also when another one gets its path.
+    ///
+    /// Changes through this `Vfs` make events, too, and are asked for again once.
     #[default]
     Watch,
     /// A tree that other processes change: each answer is used for a time, at full speed, and then

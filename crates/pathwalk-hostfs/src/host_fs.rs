@@ -215,6 +215,7 @@ impl HostFs {
 
     /// Looks up `name` in a directory that was handed out.
     pub(crate) fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        let begun = self.tree.begun();
         let reached = if self.tree.is_changed_by_others() {
             match self.tree.reach_in_verified(dir, name)? {
                 Some(reached) => reached,
@@ -244,6 +245,7 @@ impl HostFs {
         drop(nodes);
         drop(done_with);
         drop(loaded.covering);
+        self.tree.handed_out(begun.as_ref(), [key]);
         Ok(Some(node))
     }
 

@@ -95,9 +95,11 @@ impl HostFs {
             return Ok(());
         }
         let Some(names) = names_of(&opened, siblings.most()).map_err(errno)? else { return Ok(()) };
+        let begun = self.tree.begun();
         let found = look_at(dir, opened.fd(), &self.tree, &names, |name| siblings.wants(name))?;
         self.tree.verified(dir, self.tree.root.reach(&path))?;
         self.tree.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
+        self.tree.handed_out(begun.as_ref(), found.files.iter().map(|(_, node)| node.key));
         siblings.give(&found.files);
         found.others.iter().for_each(|name| siblings.note(*name));
         if lists_all_names(opened.fd()) {
@@ -130,9 +132,11 @@ impl Open {
             return Ok(());
         }
         let path = self.tree.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
+        let begun = self.tree.begun();
         let found = look_at(self.node, self.fd(Wait::ForHost)?.as_fd(), &self.tree, names, |_| true)?;
         self.tree.verified(self.node, self.tree.root.reach(&path))?;
         self.tree.nodes.write().hold_all(self.node, &found.files).ok_or(Errno::ESTALE)?;
+        self.tree.handed_out(begun.as_ref(), found.files.iter().map(|(_, node)| node.key));
         sink.give(&found.files);
         Ok(())
     }

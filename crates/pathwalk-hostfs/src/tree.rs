@@ -32,6 +32,7 @@ use crate::open_file::host;
 use crate::ttl::{Stamp, Ttl};
 use crate::watch::Watching;
 use crate::watch::coverage::{Covering, Handing};
+use crate::watch::fanotify::Begun;
 
 /// Whether changes are carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,6 +195,19 @@ impl Tree {
     /// Covers a node whose attributes were just read.
     pub(crate) fn cover(&self, node: (NodeKey, &Reached, &Attributes), handing: Handing) -> Covering<'_> {
         self.watch.get().map_or(Covering::none(), |watch| watch.cover(self, node, handing))
+    }
+
+    /// Returns the counts of events, before the attributes of nodes are read that are not known yet.
+    pub(crate) fn begun(&self) -> Option<Begun> {
+        self.watch.get()?.begun()
+    }
+
+    /// Has attributes asked for again that may be older than an event which was dropped, since
+    /// their nodes were not in the table. They are now. The table is not locked.
+    pub(crate) fn handed_out(&self, since: Option<&Begun>, nodes: impl IntoIterator<Item = NodeKey>) {
+        if let (Some(watch), Some(since)) = (self.watch.get(), since) {
+            watch.handed_out(since, nodes);
+        }
     }
 
     /// Returns how long names in a directory are valid.

@@ -10,7 +10,7 @@ use rustix::io;
 
 use super::coverage::Handing;
 use super::event::{Change, Drops, WatchEvent};
-use super::fanotify::nodes_of;
+use super::fanotify::Fanotify;
 use super::inotify::Added;
 use super::records::{Handle, Record, records};
 use super::{Draining, Report, Watch, count};
@@ -117,20 +117,20 @@ impl Watch {
                 if record.mask & libc::FAN_Q_OVERFLOW != 0 {
                     self.overflowed();
                 } else if self.observer.is_some() || seen.insert((record.mask & NAMES, record.at, record.node)) {
-                    self.fanotify_event(tree, record);
+                    self.fanotify_event(tree, fanotify, record);
                 }
             }
         }
     }
 
-    fn fanotify_event(&self, tree: &Tree, record: Record<'_>) {
-        let nodes = |handle: Option<Handle<'_>>| handle.map_or(Vec::new(), |handle| nodes_of(tree, handle));
+    fn fanotify_event(&self, tree: &Tree, fanotify: &Fanotify, record: Record<'_>) {
+        let nodes = |handle: Option<Handle<'_>>| handle.map_or(Vec::new(), |handle| fanotify.nodes_of(tree, handle));
         let changes = || fanotify_changes(record.mask);
         let mut of_node = nodes(record.node);
         if let Some((dir, name)) = record.at {
             let is_name = record.mask & NAMES != 0 && name != b".";
             let is_directory = |node: &NodeKey| key::kind_of(*node) == Some(FileType::Directory);
-            for dir in nodes_of(tree, dir).into_iter().filter(is_directory) {
+            for dir in fanotify.nodes_of(tree, dir).into_iter().filter(is_directory) {
                 if is_name {
                     if record.mask & libc::FAN_MOVED_TO != 0 {
                         of_node.iter().for_each(|node| tree.moved_by_others(*node, (dir, name)));

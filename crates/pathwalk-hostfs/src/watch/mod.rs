@@ -23,7 +23,7 @@
 pub(crate) mod coverage;
 pub(crate) mod drain;
 pub(crate) mod event;
-mod fanotify;
+pub(crate) mod fanotify;
 mod inotify;
 mod mounts;
 mod records;
@@ -43,6 +43,7 @@ use crate::key;
 use crate::tree::Tree;
 use coverage::{Coverage, Covering, Handing};
 use event::{WatchBy, WatchEvent, WatchStats};
+use fanotify::{Begun, Fanotify};
 use mounts::MountList;
 
 /// The function that is called for each event.
@@ -167,6 +168,20 @@ impl Watch {
             self.report(Report::Attributes(node.0));
         }
         covering
+    }
+
+    /// Returns the counts of events, before the attributes of nodes are read that are not known yet.
+    pub(crate) fn begun(&self) -> Option<Begun> {
+        self.coverage.fanotify.as_ref().map(Fanotify::begun)
+    }
+
+    /// Reports nodes that are in the table now, if events about them may have been dropped since
+    /// the counts were read.
+    pub(crate) fn handed_out(&self, since: &Begun, nodes: impl IntoIterator<Item = NodeKey>) {
+        let Some(fanotify) = &self.coverage.fanotify else { return };
+        for node in nodes.into_iter().filter(|node| fanotify.may_have_dropped(*node, since)) {
+            self.report(Report::Attributes(node));
+        }
     }
 
     /// Takes note that the engine holds a node no more.

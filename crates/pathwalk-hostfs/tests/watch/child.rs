@@ -40,7 +40,17 @@ impl Child {
 
     /// Has it do something, and returns what it says.
     pub(crate) fn ask(&mut self, command: &str) -> String {
+        self.begin(command);
+        self.end()
+    }
+
+    /// Has it do something at the same time.
+    pub(crate) fn begin(&mut self, command: &str) {
         writeln!(self.stream.get_mut(), "{command}").unwrap();
+    }
+
+    /// Waits until it is done, and returns what it says.
+    pub(crate) fn end(&mut self) -> String {
         let mut answer = String::new();
         self.stream.read_line(&mut answer).unwrap();
         answer.trim_end().to_owned()

@@ -65,6 +65,7 @@ fn ask(watched: &Watched, seed: u64, stop: &AtomicBool) {
             0 => drop(watched.context.read_dir(&path).map(|entries| entries.flatten().count())),
             1 => drop(watched.context.open(&path, OpenFlags::READ)),
             2 => drop(watched.context.readlink(&path, &mut [0; 100])),
+            3 if rng.bool() => _ = pathwalk::internals::evict(watched.context.vfs(), rng.usize(1..20)),
             3 => drop(watched.context.lookup(&path).map(|handle| handle.path().map(|_| ()))),
             _ => drop(watched.context.lstat(&path)),
         }

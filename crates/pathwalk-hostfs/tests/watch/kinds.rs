@@ -2,7 +2,7 @@
 
 use crate::compare::assert_same;
 use crate::{by_both, watched};
-use pathwalk::{Errno, OpenFlags};
+use pathwalk::{AtFlags, Errno, OpenFlags};
 use pathwalk_hostfs::{HostFs, WatchBy};
 
 /// Asks for all paths, has the other process change something, and compares.
@@ -121,20 +121,45 @@ fn what_was_moved_by_others_is_found_by_its_handle() {
     for by in [WatchBy::Any, WatchBy::Inotify] {
         let dir = tempfile::tempdir().unwrap();
         let mut child = crate::child::Child::start(dir.path());
-        ["mkdir a/b", "mkdir c", "write a/b/file 1"].into_iter().for_each(|command| child.run(command));
+        ["mkdir a/b", "mkdir c", "write a/b/file 1", "write a/b/other 1"].into_iter().for_each(|command| child.run(command));
         let watched = watched(HostFs::open_writable(dir.path()).unwrap(), by, 16 << 20);
         watched.context.stat("/c").unwrap();
         let file = watched.context.open("/a/b/file", OpenFlags::WRITE).unwrap();
+        let node = watched.context.lookup("/a/b/other").unwrap();
+        let refreshed = || watched.context.vfs().refresh(&node).map(|of| of.size);
         child.run("rename a/b c/b");
         watched.fs.catch_up();
+        assert_eq!(refreshed(), Ok(1));
         file.write_at(b"later", 0).unwrap();
         assert_eq!(file.metadata().unwrap().size, 5);
         child.run("rename c/b/file c/file");
         watched.fs.catch_up();
+        child.run("rename c/b/other c/other");
+        watched.fs.catch_up();
+        assert_eq!(refreshed(), Ok(1));
         assert_eq!(file.metadata().unwrap().size, 5);
         watched.context.rename("/c/file", "/a/again").unwrap();
         watched.fs.catch_up();
         assert_eq!(file.metadata().unwrap().size, 5);
         assert_eq!(std::fs::read(dir.path().join("a/again")).unwrap(), b"later");
     }
+}
+
+/// While its events are not handled, a directory that another process has moved is not taken for
+/// one in which nothing is: an absence would be remembered for good.
+#[test]
+fn a_directory_that_was_moved_is_not_empty() {
+    by_both("a_directory_that_was_moved_is_not_empty", |_, watched, child| {
+        ["mkdir a/x", "mkdir b", "write a/x/file 1"].into_iter().for_each(|command| child.run(command));
+        let x = watched.context.lookup("/a/x").unwrap();
+        watched.context.stat("/b").unwrap();
+        {
+            // The reader waits here at the first event.
+            let _stops = watched.gate.lock().unwrap();
+            ["write other 1", "rename a/x b/x"].into_iter().for_each(|command| child.run(command));
+            assert!(watched.context.lookup_at(&x, "file", AtFlags::empty()).is_err(), "its place is not known");
+        }
+        watched.fs.catch_up();
+        assert_eq!(watched.context.stat("/b/x/file").map(|of| of.size), Ok(1));
+    });
 }

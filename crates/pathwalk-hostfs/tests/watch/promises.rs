@@ -6,6 +6,7 @@ use pathwalk::Errno;
 use pathwalk_hostfs::{HostFs, WatchBy};
 
 use crate::child::Child;
+use crate::compare::assert_same;
 use crate::{by_both, number, watched};
 
 /// What a call of the other process did, and returned before `catch_up`, is seen after it: each
@@ -48,6 +49,33 @@ fn each_thread_that_catches_up_has_caught_up() {
                 done.store(i, std::sync::atomic::Ordering::SeqCst);
             }
         });
+    });
+}
+
+/// A change beside the first look at a directory, or at a file with two names, is in the answer, or
+/// its event comes after the watch began: nothing is between.
+#[test]
+fn a_change_beside_the_first_look_is_seen() {
+    by_both("a_change_beside_the_first_look_is_seen", |root, watched, child| {
+        ["mkdir d/e", "write d/one x", "link d/one d/two"].into_iter().for_each(|command| child.run(command));
+        let paths = ["d", "d/e", "d/e/f", "d/one"].map(str::to_owned);
+        for i in 0..2000 {
+            while pathwalk::internals::evict(watched.context.vfs(), 100) > 0 {}
+            let mode = if i % 2 == 0 { "700" } else { "755" };
+            let command = match i / 2 % 3 {
+                0 => format!("chmod d/e {mode}"),
+                1 => format!("chmod d/one {mode}"),
+                _ if mode == "700" => "mkdir d/e/f".to_owned(),
+                _ => "rmdir d/e/f".to_owned(),
+            };
+            child.begin(&command);
+            // The other process takes a moment to wake up.
+            (0..i % 50 * 40).for_each(|_| std::hint::spin_loop());
+            paths.iter().for_each(|path| _ = watched.context.lstat(format!("/{path}")));
+            assert_eq!(child.end(), "ok");
+            watched.fs.catch_up();
+            assert_same(root, watched, &paths, &command);
+        }
     });
 }
 
