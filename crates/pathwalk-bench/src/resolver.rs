@@ -18,7 +18,7 @@ use oxc_resolver::{ResolveOptions, Resolver as Peer};
 use parking_lot::Mutex;
 use pathwalk::Vfs;
 use pathwalk_examples::node_modules::{Counts, Resolver, Rules};
-use pathwalk_hostfs::{HostFs, credentials};
+use pathwalk_hostfs::{Coherence, HostFs, credentials};
 
 use crate::rounds::{Pace, Quartiles, Race};
 use crate::work::Asking;
@@ -119,7 +119,7 @@ pub fn run(plan: &Plan, tick: &mut dyn FnMut()) -> io::Result<Report> {
 }
 
 fn ours() -> io::Result<Mutex<Resolver>> {
-    let fs = HostFs::open("/".as_ref()).map_err(io::Error::other)?;
+    let fs = HostFs::open("/".as_ref()).map_err(io::Error::other)?.with_coherence(Coherence::Watch);
     let context = Vfs::builder().build(fs).map_err(io::Error::other)?.context(credentials()?);
     Ok(Mutex::new(Resolver::new(context, Rules::require(), MOST_ANSWERS)?))
 }
