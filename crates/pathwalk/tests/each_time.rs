@@ -91,27 +91,29 @@ fn an_immutable_file_is_one_as_soon_as_it_is_one() {
     }
 }
 
+/// A file system that keeps its notifier.
+struct Keeps(MemFs, OnceLock<Notifier>);
+impl FileSystem for Keeps {
+    fn attached(&self, notifier: Notifier) {
+        _ = self.1.set(notifier);
+    }
+    fn root(&self) -> Result<Node, Errno> {
+        self.0.root()
+    }
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.0.lookup(dir, name)
+    }
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        self.0.attributes(node)
+    }
+    fn forget(&self, node: NodeKey) {
+        self.0.forget(node);
+    }
+}
+
 /// Checks the same after a report, where attributes are stable otherwise.
 #[test]
 fn an_immutable_file_that_is_reported() {
-    struct Keeps(MemFs, OnceLock<Notifier>);
-    impl FileSystem for Keeps {
-        fn attached(&self, notifier: Notifier) {
-            _ = self.1.set(notifier);
-        }
-        fn root(&self) -> Result<Node, Errno> {
-            self.0.root()
-        }
-        fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
-            self.0.lookup(dir, name)
-        }
-        fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-            self.0.attributes(node)
-        }
-        fn forget(&self, node: NodeKey) {
-            self.0.forget(node);
-        }
-    }
     let fs = MemFs::new();
     fs.file("/f", 0o666).unwrap();
     let keeps = Arc::new(Keeps(fs.alias(), OnceLock::new()));
@@ -221,6 +223,25 @@ fn a_protected_link() {
             fs.chmod("/t", 0o1777).unwrap();
             assert_eq!(user.stat("/t/link"), Err(Errno::EACCES));
             fs.chmod("/t", 0o755).unwrap();
+        }
+    }
+}
+
+/// Checks the same for the owner of a link that is reported, in a directory that is known.
+#[test]
+fn a_protected_link_whose_owner_is_reported() {
+    let fs = MemFs::new();
+    fs.mkdir("/t", 0o1777).unwrap();
+    fs.file("/f", 0o644).unwrap();
+    fs.symlink("/f", "/t/link").unwrap();
+    let keeps = Arc::new(Keeps(fs.alias(), OnceLock::new()));
+    let user = Vfs::builder().protect_symlinks().build(keeps.clone()).unwrap().context(Credentials::user(7, 7, &[]));
+    for uid in [7, 8, 7, 8] {
+        fs.chown("/t/link", uid, uid).unwrap();
+        keeps.1.get().unwrap().invalidate_attributes(fs.key("/t/link").unwrap());
+        let expected = if uid == 7 { Ok(()) } else { Err(Errno::EACCES) };
+        for _ in 0..2 {
+            assert_eq!(user.stat("/t/link").map(drop), expected);
         }
     }
 }

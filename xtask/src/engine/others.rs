@@ -27,6 +27,12 @@ impl Others {
     pub(super) fn new(stage: Stage) -> Others {
         Others { stage: Box::new(stage), is_next: false }
     }
+
+    /// Returns whether the working directory is still there. The other side is not told of its
+    /// removal, and refuses a name that is too long before it asks for it.
+    fn is_somewhere(&self, actor: Actor) -> bool {
+        self.stage.processes[actor.index()].looking.stat(".").is_ok_and(|of| of.nlink > 0)
+    }
 }
 
 impl Stage {
@@ -41,7 +47,7 @@ impl Stage {
             assert_eq!(answer, own, "{op:?} by another `Vfs`");
             return Some(own);
         }
-        if !is_change {
+        if !is_change || !others.is_somewhere(actor) {
             return None;
         }
         others.is_next = !others.is_next;
