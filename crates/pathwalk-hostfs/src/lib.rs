@@ -131,9 +131,9 @@
 //! - Treat a directory as complete on XFS, or where names are folded (`chattr +F`): a lookup may
 //!   find a name in another case that is not listed.
 //! - Notice changes by others, unless that is chosen. A node that moved is found again only by a
-//!   lookup under its new name; until then it is `ESTALE`. A single name is looked up by its path: while other processes
-//!   exchange directories, a lookup in one directory may return the node that has the name in the
-//!   other.
+//!   lookup under its new name; until then it is `ESTALE`. A single name is looked up by its path:
+//!   while other processes exchange directories, a lookup in one directory may return the node that
+//!   has the name in the other.
 //! - Limit what a caller writes by that caller's quota on the host, since the engine passes no ids
 //!   with data: a process with `CAP_SYS_RESOURCE` is not limited.
 //! - Read and write past the caches of the host: `O_DIRECT` is accepted where the host accepts it,

@@ -72,7 +72,7 @@ fn ask(watched: &Watched, seed: u64, stop: &AtomicBool) {
     }
 }
 
-/// One program: rounds of changes, and after each the comparison.
+/// Runs one program: rounds of changes, and after each the comparison.
 fn program(by: WatchBy, seed: u64, rounds: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let dir = tempfile::tempdir().unwrap();
