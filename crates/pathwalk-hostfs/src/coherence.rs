@@ -159,7 +159,8 @@ impl HostFs {
     }
 
     /// Sets the largest number of inotify watches that are used. The default is no bound but the
-    /// kernel's, which all processes of a user share. Directories beyond it are checked at each use.
+    /// kernel's, which all processes of a user share. Directories beyond it are checked at each
+    /// use.
     ///
     /// ```
     /// use pathwalk_hostfs::{Coherence, HostFs};
@@ -189,8 +190,8 @@ impl HostFs {
     /// changing call. Nothing is done in other modes, and before a `Vfs` is built.
     ///
     /// So two processes that pass a message for each change, and call this when a message comes,
-    /// see each other's writes. Without it, a change is seen as soon as its event was handled, which
-    /// takes some milliseconds. Waits for the thread that handles events, and for no process.
+    /// see each other's writes. Without it, a change is seen as soon as its event was handled,
+    /// which takes some milliseconds. Waits for the thread that handles events, and for no process.
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
@@ -212,8 +213,8 @@ impl HostFs {
         }
     }
 
-    /// Returns the counts of the watch: all 0 in other modes than [`Coherence::Watch`], and before a
-    /// `Vfs` is built.
+    /// Returns the counts of the watch: all 0 in other modes than [`Coherence::Watch`], and before
+    /// a `Vfs` is built.
     ///
     /// ```
     /// use pathwalk::Vfs;

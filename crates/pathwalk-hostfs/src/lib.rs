@@ -86,10 +86,10 @@
 //!
 //! Where the tree is watched, a name is looked up below a descriptor of its directory, which is
 //! verified. That takes 3 calls more for a name that is not cached: otherwise, while directories
-//! are moved, an absence would be remembered of the wrong directory. The nodes of a watched tree are
-//! identified by file handles, and are not kept in batches. By fanotify, nothing is stored for a
-//! node: events have file handles, and the table of nodes finds keys by a hash of these. By inotify,
-//! a directory takes 5 calls more, and some 80 bytes; a file with one name takes nothing.
+//! are moved, an absence would be remembered of the wrong directory. The nodes of a watched tree
+//! are identified by file handles, and are not kept in batches. By fanotify, nothing is stored for
+//! a node: events have file handles, and the table of nodes finds keys by a hash of these. By
+//! inotify, a directory takes 5 calls more, and 120 bytes; a file with one name takes nothing.
 //!
 //! # Cost
 //!
@@ -130,10 +130,10 @@
 //!
 //! - Treat a directory as complete on XFS, or where names are folded (`chattr +F`): a lookup may
 //!   find a name in another case that is not listed.
-//! - Notice changes by others, unless that is chosen. A node that moved is found again only by a lookup under its new
-//!   name; until then it is `ESTALE`. A single name is looked up by its path: while other processes
-//!   exchange directories, a lookup in one directory may return the node that has the name in the
-//!   other.
+//! - Notice changes by others, unless that is chosen. A node that moved is found again only by a
+//!   lookup under its new name; until then it is `ESTALE`. A single name is looked up by its path:
+//!   while other processes exchange directories, a lookup in one directory may return the node that
+//!   has the name in the other.
 //! - Limit what a caller writes by that caller's quota on the host, since the engine passes no ids
 //!   with data: a process with `CAP_SYS_RESOURCE` is not limited.
 //! - Read and write past the caches of the host: `O_DIRECT` is accepted where the host accepts it,

@@ -89,8 +89,8 @@ impl Slab {
         self.chain(self.buckets[self.bucket(key)]).find(|slot| self[*slot].key() == key)
     }
 
-    /// Returns the keys with this tag: few, and all others by chance. Only where entries are indexed
-    /// by tag.
+    /// Returns the keys with this tag: that of a node, and any other by chance. Only where entries
+    /// are indexed by tag.
     pub(crate) fn with_tag(&self, tag: u32) -> impl Iterator<Item = NodeKey> {
         debug_assert_eq!(self.indexed, Indexed::ByTag);
         let keys = self.chain(self.buckets[self.bucket_of(u128::from(tag))]).map(|slot| self[slot].key());

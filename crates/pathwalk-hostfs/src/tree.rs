@@ -197,7 +197,8 @@ impl Tree {
         self.watch.get().map_or(Covering::none(), |watch| watch.cover(self, node, handing))
     }
 
-    /// Returns the counts of events, before the attributes of nodes are read that are not known yet.
+    /// Returns the counts of events, before the attributes of nodes are read that are not known
+    /// yet.
     pub(crate) fn begun(&self) -> Option<Begun> {
         self.watch.get()?.begun()
     }

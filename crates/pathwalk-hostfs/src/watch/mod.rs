@@ -11,8 +11,8 @@
 //! What always holds:
 //! - A directory is watched before a name in it can be asked for, and its attributes are read after
 //!   that. So a change is in the answer, or its event comes later.
-//! - Events only invalidate: the kernel merges them, and they come late. None is taken for the state
-//!   of the tree.
+//! - Events only invalidate: the kernel merges them, and they come late. None is taken for the
+//!   state of the tree.
 //! - Reports are made by one thread at a time, and under no lock that a method of the file system
 //!   takes.
 //! - Nothing is stored for a file that has one name.
@@ -170,7 +170,8 @@ impl Watch {
         covering
     }
 
-    /// Returns the counts of events, before the attributes of nodes are read that are not known yet.
+    /// Returns the counts of events, before the attributes of nodes are read that are not known
+    /// yet.
     pub(crate) fn begun(&self) -> Option<Begun> {
         self.coverage.fanotify.as_ref().map(Fanotify::begun)
     }

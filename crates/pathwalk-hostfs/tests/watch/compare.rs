@@ -24,7 +24,7 @@ pub(crate) fn paths() -> Vec<String> {
     all
 }
 
-/// What is compared of a node, as text.
+/// Returns what is compared of a node, as text.
 pub(crate) fn ours(context: &Context, path: &str) -> Result<String, Errno> {
     let of = context.lstat(path)?;
     let mut body = vec![0; 100];
@@ -43,7 +43,7 @@ pub(crate) fn ours(context: &Context, path: &str) -> Result<String, Errno> {
     ))
 }
 
-/// The same from the kernel.
+/// Returns the same from the kernel.
 pub(crate) fn kernels(path: &Path) -> Result<String, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let of = statx(CWD, path, flags, StatxFlags::BASIC_STATS).map_err(|errno| Errno::from_raw(errno.raw_os_error()))?;

@@ -55,8 +55,8 @@ fn random_path(rng: &mut fastrand::Rng) -> String {
     (0..levels).map(|_| NAMES[rng.usize(0..NAMES.len())]).collect::<Vec<_>>().join("/")
 }
 
-/// Asks random questions until it is told to stop. An answer may be old, and an error may be that of
-/// a moment.
+/// Asks random questions until it is told to stop. An answer may be old, and an error may be that
+/// of a moment.
 fn ask(watched: &Watched, seed: u64, stop: &AtomicBool) {
     let mut rng = fastrand::Rng::with_seed(seed);
     while !stop.load(Ordering::Relaxed) {
@@ -72,7 +72,7 @@ fn ask(watched: &Watched, seed: u64, stop: &AtomicBool) {
     }
 }
 
-/// One program: rounds of changes, and after each the comparison.
+/// Runs one program: rounds of changes, and after each the comparison.
 fn program(by: WatchBy, seed: u64, rounds: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let dir = tempfile::tempdir().unwrap();
