@@ -11,13 +11,14 @@
 //! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for benches that are
 //!   not about this machine's files;
 //! - [`field`]: a bench as a set of entrants, and its results;
-//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches of that kind.
+//! - [`gcc_trace`], [`crtends`], [`readlink`], [`living`]: the benches of that kind.
 //!
 //! These benches are of their own kind:
 //!
 //! - [`walktrees`]: millions of files, looked up by many threads;
 //! - [`open_cached`]: the gain from trying the cache before a worker is asked;
 //! - [`pinned`]: the cost of changes where most slots are pinned;
+//! - [`resolver`]: a module resolver beside another one;
 //! - [`wide`]: lookups at random among more names than the processor's caches hold.
 //!
 //! What it does not do: print. The `pathwalk` program does.
@@ -27,6 +28,7 @@ pub mod field;
 pub mod gcc_trace;
 pub mod kernel;
 pub mod listing;
+pub mod living;
 pub mod machine;
 pub mod open_cached;
 pub mod peers;
@@ -55,4 +57,4 @@ pub struct Bench {
 }
 
 /// All benches, in the order in which they run.
-pub const BENCHES: &[Bench] = &[gcc_trace::BENCH, crtends::BENCH, readlink::BENCH];
+pub const BENCHES: &[Bench] = &[gcc_trace::BENCH, crtends::BENCH, readlink::BENCH, living::BENCH];

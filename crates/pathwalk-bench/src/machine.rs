@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pathwalk::{Context, Credentials, Device, FileSystem, Vfs, VfsBuilder};
-use pathwalk_hostfs::{HostFs, mountinfo};
+use pathwalk_hostfs::{Coherence, HostFs, mountinfo};
 use rustix::fs::{Mode, OFlags};
 
 /// The budget of the engine's caches: room for some 260,000 files.
@@ -73,16 +73,25 @@ impl LastLinks {
 /// credentials, its working directory, and the flags of the root's mount that [`HostFs`] leaves to
 /// the engine.
 pub fn host(links: LastLinks) -> Result<Context, SetUpError> {
-    host_built(links, |builder| builder)
+    host_in(links, Coherence::Frozen)
+}
+
+/// Returns the same engine with another promise about changes by others.
+pub fn host_in(links: LastLinks, coherence: Coherence) -> Result<Context, SetUpError> {
+    host_built(links, coherence, |builder| builder)
 }
 
 /// Returns the same engine without the memo of whole paths: it walks each path.
-pub fn walking_host(links: LastLinks) -> Result<Context, SetUpError> {
-    host_built(links, |builder| builder.whole_paths(0))
+pub fn walking_host(links: LastLinks, coherence: Coherence) -> Result<Context, SetUpError> {
+    host_built(links, coherence, |builder| builder.whole_paths(0))
 }
 
-fn host_built(links: LastLinks, with: impl FnOnce(VfsBuilder) -> VfsBuilder) -> Result<Context, SetUpError> {
-    let fs = HostFs::open(Path::new("/")).doing(|| "opening \"/\" as the root".into())?;
+fn host_built(
+    links: LastLinks,
+    coherence: Coherence,
+    with: impl FnOnce(VfsBuilder) -> VfsBuilder,
+) -> Result<Context, SetUpError> {
+    let fs = HostFs::open(Path::new("/")).doing(|| "opening \"/\" as the root".into())?.with_coherence(coherence);
     let builder = with(Vfs::builder().budget(BUDGET).mount_flags(fs.mount_flags()));
     let builder = if links == LastLinks::Protected { builder.protect_symlinks() } else { builder };
     let vfs = builder.build(fs).doing(|| format!("building a Vfs of {BUDGET} bytes over \"/\""))?;

@@ -1,8 +1,10 @@
 //! The command line of the program.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, value_parser};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
+use pathwalk_hostfs::Coherence;
 
 use crate::bench::Own;
 use crate::exits;
@@ -178,6 +180,9 @@ pub(crate) struct ReplayArgs {
     /// Number of alternating rounds that are timed
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u32,
+    /// Promise about changes by other processes that the engine keeps meanwhile
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Frozen)]
+    pub(crate) coherence: Mode,
     /// Draw where the lookups end, as an SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
@@ -188,6 +193,31 @@ pub(crate) struct ReplayArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The mode of coherence with the files of this machine.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// None: nothing changes meanwhile
+    Frozen,
+    /// The kernel reports what changes
+    Watch,
+    /// Answers are asked for again after a second
+    Ttl,
+    /// Each answer is confirmed
+    Strict,
+}
+
+impl Mode {
+    pub(crate) fn coherence(self) -> Coherence {
+        let second = Duration::from_secs(1);
+        match self {
+            Mode::Frozen => Coherence::Frozen,
+            Mode::Watch => Coherence::Watch,
+            Mode::Ttl => Coherence::Ttl { entry: second, absence: second, attributes: second },
+            Mode::Strict => Coherence::Strict,
+        }
+    }
 }
 
 #[derive(ClapArgs, Debug)]

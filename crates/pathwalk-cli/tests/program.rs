@@ -191,7 +191,7 @@ fn a_reader_that_goes_away_is_no_error() {
 fn benches_have_a_row_for_each_entrant() {
     let value = json(pathwalk().args(["bench", "--json", "--rounds", "1"]));
     let names: Vec<_> = value.as_array().unwrap().iter().map(|bench| bench["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["gcc-trace", "crtends", "readlink"]);
+    assert_eq!(names, ["gcc-trace", "crtends", "readlink", "living"]);
     for bench in value.as_array().unwrap() {
         let rows = bench["rows"].as_array().unwrap();
         assert!(rows.len() >= 12, "{bench:#}");

@@ -71,14 +71,15 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let known = file_systems.as_ref();
     let mut tree = outputs.wants_tree().then(Tree::default);
     let survey = walk_all(&interview, known.unwrap_or(&FileSystems::default()), &source, links, tree.as_mut(), tick)?;
-    let engine = Engine::new(machine::host(links)?, &recording.starts);
+    let mode = args.coherence.coherence();
+    let engine = Engine::new(machine::host_in(links, mode)?, &recording.starts);
     interview.compare(&survey.places, &engine, tick)?;
     bar.finish();
 
     let sample = timing::sample(recording, &survey.places, interview.prepared());
     let pace = Pace { rounds: args.rounds as usize, turn: TURN };
     let bar = output::progress(u64::from(args.rounds), "timing all", "rounds");
-    let walking = Engine::new(machine::walking_host(links)?, &recording.starts);
+    let walking = Engine::new(machine::walking_host(links, mode)?, &recording.starts);
     let sides = Sides { engine: &engine, walking: &walking, kernel: interview.kernel() };
     let timing = timing::measure(&sample, &sides, args.threads as usize, pace, &mut || bar.inc(1));
     bar.finish();
