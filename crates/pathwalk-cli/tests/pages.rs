@@ -83,6 +83,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk-explain.1",
         "pathwalk-man.1",
         "pathwalk-replay.1",
+        "pathwalk-watch.1",
         "pathwalk.1",
     ];
     assert_eq!(names, expected);
