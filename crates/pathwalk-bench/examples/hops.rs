@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pathwalk::{Credentials, Errno, OpenFlags, Vfs};
-use pathwalk_hostfs::{Descriptors, HostFs};
+use pathwalk_hostfs::{Coherence, Descriptors, HostFs};
 use pathwalk_ring::{Entry, EntryFlags, Op, Pool, Ring};
 
 const ROUNDS: usize = 41;
@@ -82,7 +82,7 @@ fn main() -> Result<(), Error> {
     let inside = file.to_str().ok_or("the file's path is no text")?;
     let context = Vfs::builder()
         .budget(4 << 20)
-        .build(HostFs::open(Path::new("/"))?.with_descriptors(Descriptors::AtFirstUse))?
+        .build(HostFs::open(Path::new("/"))?.with_coherence(Coherence::Frozen).with_descriptors(Descriptors::AtFirstUse))?
         .context(Credentials::root());
     context.open(inside, OpenFlags::READ)?;
     let pool = Pool::builder().workers(1).idle(Duration::from_secs(3600)).build();

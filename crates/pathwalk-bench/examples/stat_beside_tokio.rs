@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pathwalk::{Context, Credentials, Errno, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_ring::{AsyncContext, Entry, Op, Pool, Ring};
 
 const ROUNDS: usize = 21;
@@ -86,7 +86,8 @@ fn std_fs(file: &std::path::Path) -> Result<f64, Error> {
 async fn measure(file: PathBuf) -> Result<(), Error> {
     let file = file.canonicalize()?;
     let path = file.to_str().ok_or("a path that is text")?;
-    let context: Context = Vfs::builder().build(HostFs::open("/".as_ref())?)?.context(Credentials::root());
+    let context: Context =
+        Vfs::builder().build(HostFs::open("/".as_ref())?.with_coherence(Coherence::Frozen))?.context(Credentials::root());
     let vfs = AsyncContext::new(context.clone(), Pool::default());
     let mut batches = Ring::new(context);
     vfs.stat(path).await?;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pathwalk::{Context, Credentials, Stats, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 
 const ROUNDS: usize = 41;
 const BUDGET: u64 = 64 << 20;
@@ -28,7 +28,7 @@ enum Ask {
 fn context(ask: Ask) -> Result<Context, Box<dyn std::error::Error>> {
     let builder = Vfs::builder().budget(BUDGET);
     let builder = if ask == Ask::OneByOne { builder.one_by_one() } else { builder };
-    Ok(builder.build(HostFs::open(Path::new("/"))?)?.context(Credentials::root()))
+    Ok(builder.build(HostFs::open(Path::new("/"))?.with_coherence(Coherence::Frozen))?.context(Credentials::root()))
 }
 
 /// Looks up all paths. Returns the time that it took, the number of paths found, and the counters

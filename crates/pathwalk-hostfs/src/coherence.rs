@@ -121,17 +121,16 @@ pub enum Coherence {
 }
 
 impl HostFs {
-    /// Sets what the caches promise about changes by others. The default is [`Coherence::Frozen`]
-    /// after [`open`](Self::open), and [`Coherence::Exclusive`] after
-    /// [`open_writable`](Self::open_writable).
+    /// Sets what the caches promise about changes by others. The default is [`Coherence::Watch`].
     ///
     /// [`Coherence`] has an example.
     #[must_use]
     pub fn with_coherence(mut self, coherence: Coherence) -> HostFs {
         self.coherence = coherence;
-        if matches!(coherence, Coherence::Watch | Coherence::Strict | Coherence::Ttl { .. }) {
-            self.identify_by_handles();
-        }
+        self.identify(match coherence {
+            Coherence::Frozen | Coherence::Exclusive => (Identity::BirthTime, Kept::Newest),
+            _ => (Identity::Handle, Kept::NewestAlone),
+        });
         if let Some(tree) = Arc::get_mut(&mut self.tree) {
             tree.asks = if coherence == Coherence::Strict { Asks::EachTime } else { Asks::IfReported };
         }
@@ -270,15 +269,15 @@ impl HostFs {
         self.tree.watch.get_or_init(|| Watch::begin(&self.tree, self.key, &self.watch)).attach(notifier);
     }
 
-    /// Has nodes told apart by their file handles, which events have, and not by their birth times:
-    /// another node may have the same one, and be seen meanwhile.
-    fn identify_by_handles(&mut self) {
+    /// Sets how nodes are told apart where changes are refused. Events have file handles. By their
+    /// birth times, two nodes may be the same, of which one is seen after the other.
+    fn identify(&mut self, (by, kept): (Identity, Kept)) {
         let Some(tree) = Arc::get_mut(&mut self.tree).filter(|tree| tree.mode == Changes::Refused) else { return };
-        let keys = Keys::new(Identity::Handle);
+        let keys = Keys::new(by);
         let key = tree.root.reach(b"").ok().and_then(|root| root.key(&keys, &root.stat().ok()?).ok());
         if let Some(key) = key {
             (tree.keys, self.key) = (keys, key);
-            *tree.nodes.get_mut() = Nodes::new(key, Kept::NewestAlone);
+            *tree.nodes.get_mut() = Nodes::new(key, kept);
         }
     }
 }

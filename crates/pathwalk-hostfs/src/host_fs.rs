@@ -40,8 +40,8 @@ use crate::watch::Choice;
 use crate::watch::coverage::{Covering, Handing};
 use crate::xattr::Source;
 
-/// A directory of the host: a tree that does not change meanwhile, or that is changed through the
-/// `Vfs` alone. The crate's documentation lists its guarantees.
+/// A directory of the host. What its answers promise about changes of other processes is chosen by
+/// [`with_coherence`](HostFs::with_coherence). The crate's documentation lists its guarantees.
 ///
 /// ```
 /// use pathwalk::{Errno, OpenFlags, Vfs};
@@ -90,9 +90,8 @@ impl HostFs {
 
     /// Opens the directory at `path` as [`open`](Self::open) does, and carries changes out.
     ///
-    /// The caches answer for the tree, so they are right only while nothing else changes it, or
-    /// each other change is reported by an invalidation. The crate's documentation says as which
-    /// user things are made, and what does not happen as in the kernel.
+    /// The crate's documentation says as which user things are made, and what does not happen as in
+    /// the kernel.
     ///
     /// ```
     /// use pathwalk::Vfs;
@@ -144,7 +143,8 @@ impl HostFs {
         });
         let coherence = if mode == Changes::Refused { Coherence::Frozen } else { Coherence::Exclusive };
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
-        Ok(HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() })
+        let fs = HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() };
+        Ok(fs.with_coherence(Coherence::default()))
     }
 
     /// Sets when open files get their descriptors of the host. The default is

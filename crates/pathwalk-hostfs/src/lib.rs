@@ -46,9 +46,7 @@
 //!
 //! # Changes
 //!
-//! [`HostFs::open_writable`] carries changes out. The caches of the `Vfs` answer for the tree, so
-//! they are right as long as nothing else changes it, or each other change is reported to the `Vfs`
-//! by an invalidation.
+//! [`HostFs::open_writable`] carries changes out.
 //!
 //! - **Changes stay beneath the root, too.** A directory is reached as for a lookup and verified;
 //!   then one name below its descriptor is changed, and is not followed as a link. A node is
@@ -80,8 +78,9 @@
 //! # Changes by others
 //!
 //! [`HostFs::with_coherence`] chooses what the caches promise about changes that do not go through
-//! the `Vfs`; [`Coherence`] says it for each mode. In [`Coherence::Watch`], a thread reads the
-//! kernel's events. In all modes, a descriptor of the root is kept, so a root that is moved or
+//! the `Vfs`; [`Coherence`] says it for each mode. The default is [`Coherence::Watch`]: a thread
+//! reads the kernel's events. A tree that does not change, or through one `Vfs` alone, is cheapest
+//! as [`Coherence::Frozen`] or [`Coherence::Exclusive`]. In all modes, a descriptor of the root is kept, so a root that is moved or
 //! replaced stays the directory that was opened.
 //!
 //! Where the tree is watched, a name is looked up below a descriptor of its directory, which is
@@ -98,6 +97,9 @@
 //! When the ring or the async face only
 //! tries to open a file, the kernel uses only what it has cached, which does not block. The same
 //! holds for a read that is only tried (`preadv2` with `RWF_NOWAIT`).
+//!
+//! These are the figures of [`Coherence::Frozen`]; what the other modes add is said above and by
+//! [`Coherence`].
 //!
 //! The system calls for a name that is not cached are: absent 1, a file or device 3, a link or a
 //! directory 4. The first node of a mount takes 1 more. The first check of a file takes 4 more (its
@@ -130,7 +132,7 @@
 //!
 //! - Treat a directory as complete on XFS, or where names are folded (`chattr +F`): a lookup may
 //!   find a name in another case that is not listed.
-//! - Notice changes by others, unless that is chosen. A node that moved is found again only by a
+//! - Notice changes by others in [`Coherence::Frozen`] and [`Coherence::Exclusive`]. A node that moved is found again only by a
 //!   lookup under its new name; until then it is `ESTALE`. A single name is looked up by its path:
 //!   while other processes exchange directories, a lookup in one directory may return the node that
 //!   has the name in the other.

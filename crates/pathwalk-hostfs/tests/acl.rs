@@ -11,7 +11,7 @@ use pathwalk::permission::AclKind;
 use pathwalk::{
     Access, At, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion, Vfs,
 };
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::skipped;
 use rustix::fs::AtFlags;
@@ -119,7 +119,7 @@ fn mapped(root: &Path) -> Context {
     let id_map = IdMap::new(&users, &users).unwrap();
     let mut context = Vfs::builder().budget(16 << 20).build(MemFs::new()).unwrap().context(Credentials::root());
     context.mkdir("/host", 0o755).unwrap();
-    let tree = context.new_tree(HostFs::open(root).unwrap(), MountFlags::empty()).unwrap();
+    let tree = context.new_tree(HostFs::open(root).unwrap().with_coherence(Coherence::Frozen), MountFlags::empty()).unwrap();
     let (top, attributes) = (At::Handle(tree.handle()), MountAttributes::default().with_id_map(id_map));
     context.mount_setattr_at(top, "", pathwalk::AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
     context.move_mount_at(top, "", At::Cwd, "/host", MoveFlags::FROM_EMPTY_PATH).unwrap();
@@ -188,7 +188,10 @@ fn modes_without_list(dir: &Path) -> Result<(u16, u16), String> {
     }
     let path = dir.join("kernel");
     as_user(&owner, || rustix::fs::removexattr(&path, "system.posix_acl_access").unwrap())?;
-    let context = Vfs::builder().build(HostFs::open_writable(dir).unwrap()).unwrap().context(owner.credentials());
+    let context = Vfs::builder()
+        .build(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive))
+        .unwrap()
+        .context(owner.credentials());
     context.set_acl("/engine", AclKind::Access, None).unwrap();
     let mode = |name: &str| (fs::metadata(dir.join(name)).unwrap().permissions().mode() & 0o7777) as u16;
     assert_eq!(context.stat("/engine").unwrap().mode, mode("engine"));

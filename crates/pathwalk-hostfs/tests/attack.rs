@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{At, Context, Credentials, Errno, HandleFlags, NewKind, OpenFlags, OpenOptions, RenameFlags, Vfs, XattrFlags};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use rustix::fs::{CWD, Mode, renameat_with};
 
 /// The owner of all that is outside.
@@ -220,7 +220,7 @@ fn change(context: &Context, random: &mut fastrand::Rng) -> Result<(), Errno> {
 fn nothing_outside_is_touched_while_the_tree_is_moved() {
     let world = World::new();
     let canary = seen(&world.outside);
-    let fs = HostFs::open_writable(&world.root).unwrap().with_most_descriptors(DESCRIPTORS);
+    let fs = HostFs::open_writable(&world.root).unwrap().with_coherence(Coherence::Exclusive).with_most_descriptors(DESCRIPTORS);
     let vfs = Vfs::builder().budget(4 << 20).build(fs).unwrap();
     let (ends, done, failed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let seed = fastrand::u64(..);

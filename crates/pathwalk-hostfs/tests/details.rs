@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use pathwalk::{At, Errno, OpenFlags, StatxMask, Vfs};
-use pathwalk_hostfs::{HostFs, credentials};
+use pathwalk_hostfs::{Coherence, HostFs, credentials};
 use pathwalk_tests::skipped;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
@@ -14,7 +14,10 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 fn a_cookie_is_the_time_of_change_where_the_host_moves_it_each_time() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), "").unwrap();
-    let context = Vfs::builder().build(HostFs::open_writable(dir.path()).unwrap()).unwrap().context(credentials().unwrap());
+    let context = Vfs::builder()
+        .build(HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive))
+        .unwrap()
+        .context(credentials().unwrap());
     let cookie = || context.details("/file", StatxMask::CHANGE_COOKIE | StatxMask::SUBVOL).unwrap();
     let (first, details) = cookie();
     let kind_alone = statx(CWD, dir.path(), AtFlags::empty(), StatxFlags::TYPE).unwrap().stx_mask;
@@ -36,7 +39,10 @@ fn a_cookie_is_the_time_of_change_where_the_host_moves_it_each_time() {
         assert_eq!(found.attributes.size, format!("{round}").len() as u64, "the attributes are no older than the cookie");
         last = details.change;
     }
-    let proc = Vfs::builder().build(HostFs::open(Path::new("/proc/self")).unwrap()).unwrap().context(credentials().unwrap());
+    let proc = Vfs::builder()
+        .build(HostFs::open(Path::new("/proc/self")).unwrap().with_coherence(Coherence::Frozen))
+        .unwrap()
+        .context(credentials().unwrap());
     assert_eq!(proc.details("/status", StatxMask::CHANGE_COOKIE).unwrap().1.change, None);
 }
 
@@ -46,7 +52,10 @@ fn generations_are_those_of_the_host() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     std::fs::write(&path, "").unwrap();
-    let context = Vfs::builder().build(HostFs::open_writable(dir.path()).unwrap()).unwrap().context(credentials().unwrap());
+    let context = Vfs::builder()
+        .build(HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive))
+        .unwrap()
+        .context(credentials().unwrap());
     let host = std::fs::File::open(&path).unwrap();
     let mut word = [0u32; 2];
     // SAFETY: `FS_IOC_GETVERSION` writes at most eight bytes, for which there is room.

@@ -7,14 +7,14 @@ use std::fs;
 use std::path::Path;
 
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use common::on_tmpfs;
 
 fn on(path: &Path) -> Context {
-    let fs = HostFs::open_writable(path).unwrap();
+    let fs = HostFs::open_writable(path).unwrap().with_coherence(Coherence::Exclusive);
     Vfs::builder().budget(16 << 20).build(fs).unwrap().context(Credentials::root())
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pathwalk::{Context, Credentials, Errno, FileHandle, FileType, HandleFlags, OpenFlags, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::skipped;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount};
 use rustix::thread::UnshareFlags;
@@ -29,7 +29,7 @@ fn on(fs: HostFs) -> Context {
 
 /// Creates the engine anew on a directory, as after a restart of the process.
 fn fresh(path: &Path) -> Context {
-    on(HostFs::open_writable(path).unwrap())
+    on(HostFs::open_writable(path).unwrap().with_coherence(Coherence::Exclusive))
 }
 
 fn handle(context: &Context, path: &str, flags: HandleFlags) -> Result<FileHandle, Errno> {
@@ -95,7 +95,7 @@ fn nodes_are_found_again_after_a_restart() -> Test {
     drop(before);
     for (expected, handle) in all.iter().zip(&handles) {
         assert_eq!(path(&fresh(dir.path()), handle)?, *expected);
-        let frozen = on(HostFs::open(dir.path())?);
+        let frozen = on(HostFs::open(dir.path())?.with_coherence(Coherence::Frozen));
         assert_eq!(path(&frozen, handle)?, *expected);
         assert_eq!(self::handle(&frozen, expected, PLAIN)?, *handle);
     }
@@ -143,7 +143,10 @@ fn nothing_outside_of_the_root_is_reached() -> Test {
     let secrets = ["outside", "outside/secret", "root", "root2", "root2/file"].map(|at| of_host(&root, &dir.path().join(at)));
     let inside = handle(&fresh(&root), "/d/file", PLAIN)?;
     let of_dir = handle(&fresh(&root), "/d", PLAIN)?;
-    for fs in [HostFs::open_writable(&root)?, HostFs::open(&root)?] {
+    for fs in [
+        HostFs::open_writable(&root)?.with_coherence(Coherence::Exclusive),
+        HostFs::open(&root)?.with_coherence(Coherence::Frozen),
+    ] {
         let context = on(fs);
         for (at, secret) in secrets.iter().enumerate() {
             let answer = context.lookup_by_handle(context.root(), secret).map(|handle| handle.path());

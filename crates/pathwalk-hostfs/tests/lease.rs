@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use pathwalk::{Context, Credentials, Errno, OpenFlags, OpenHow, Resolve, Vfs};
-use pathwalk_hostfs::{Descriptors, HostFs};
+use pathwalk_hostfs::{Coherence, Descriptors, HostFs};
 use pathwalk_tests::{Lease, skipped};
 
 const READ: OpenHow = OpenHow { flags: OpenFlags::READ, mode: 0, resolve: Resolve::empty() };
@@ -17,7 +17,7 @@ fn leased(dir: &Path, descriptors: Descriptors) -> Option<(Lease, Context)> {
     let path = dir.join("f");
     fs::write(&path, "before").unwrap();
     let lease = Lease::take(&path).inspect_err(|error| skipped("opening under a lease", &format!("no lease here ({error})")));
-    let host = HostFs::open(dir).unwrap().with_descriptors(descriptors);
+    let host = HostFs::open(dir).unwrap().with_coherence(Coherence::Frozen).with_descriptors(descriptors);
     let context = Vfs::builder().build(host).unwrap().context(Credentials::root());
     context.stat("/f").unwrap();
     Some((lease.ok()?, context))

@@ -25,7 +25,7 @@ fn nodes_that_the_engine_evicts_are_let_go() {
     let dir = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..FILES).map(|i| format!("/{i:0NAME$}")).collect();
     names.iter().for_each(|name| fs::write(dir.path().join(&name[1..]), "").unwrap());
-    let host = Arc::new(HostFs::open(dir.path()).unwrap());
+    let host = Arc::new(HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Frozen));
     let vfs = Vfs::builder().budget(1 << 20).build(Arc::clone(&host)).unwrap();
     let context = vfs.context(Credentials::root());
     let before = host.memory();
@@ -53,8 +53,8 @@ fn a_cached_file_takes_little() {
     (0..16).for_each(|i| fs::create_dir(dir.path().join(format!("d{i}"))).unwrap());
     names.iter().for_each(|name| drop(fs::File::create(dir.path().join(&name[1..])).unwrap()));
     let modes = [
-        ("writable", HostFs::open_writable(dir.path()).unwrap()),
-        ("frozen", HostFs::open(dir.path()).unwrap()),
+        ("writable", HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive)),
+        ("frozen", HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Frozen)),
         ("watched", HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Watch)),
         (
             "watched by inotify",

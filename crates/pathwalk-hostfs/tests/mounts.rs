@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, FileSystem as _, MountFlags, SuperblockFlags, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::skipped;
 use rustix::fs::AtFlags as HostAtFlags;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -82,7 +82,7 @@ fn compare(root: &Path, case: &str) {
 
 /// Opens the root as programs do, with the flags that have to be passed to the builder.
 fn open(root: &Path) -> Context {
-    let fs = HostFs::open(root).unwrap();
+    let fs = HostFs::open(root).unwrap().with_coherence(Coherence::Frozen);
     let builder = Vfs::builder().budget(16 << 20).mount_flags(fs.mount_flags());
     builder.build(fs).unwrap().context(Credentials::root())
 }

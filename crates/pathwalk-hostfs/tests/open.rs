@@ -8,12 +8,12 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use pathwalk::{Context, Credentials, Errno, FallocateFlags, File, FileType, OpenFlags, OpenHow, Resolve, Vfs};
-use pathwalk_hostfs::{Descriptors, HostFs};
+use pathwalk_hostfs::{Coherence, Descriptors, HostFs};
 
 const READ: OpenHow = OpenHow { flags: OpenFlags::READ, mode: 0, resolve: Resolve::empty() };
 
 fn context(root: &Path, descriptors: Descriptors) -> Context {
-    let host = HostFs::open(root).unwrap().with_descriptors(descriptors);
+    let host = HostFs::open(root).unwrap().with_coherence(Coherence::Frozen).with_descriptors(descriptors);
     Vfs::builder().build(host).unwrap().context(Credentials::root())
 }
 

@@ -5,13 +5,13 @@ use std::error::Error;
 use std::fs;
 
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 
 fn world() -> Result<(tempfile::TempDir, Context), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     fs::create_dir(dir.path().join("www"))?;
     fs::write(dir.path().join("www/index.html"), "old")?;
-    let context = Vfs::builder().build(HostFs::open(dir.path())?)?.context(Credentials::root());
+    let context = Vfs::builder().build(HostFs::open(dir.path())?.with_coherence(Coherence::Frozen))?.context(Credentials::root());
     Ok((dir, context))
 }
 

@@ -11,7 +11,7 @@ use pathwalk::{
     Access, At, AtFlags, Context, Credentials, Errno, FileType, LinkFlags, NewKind, OpenFlags, OpenOptions, RenameFlags,
 };
 use pathwalk::{SetTime, SpecialFiles, Timestamp, Vfs, XattrFlags};
-use pathwalk_hostfs::{HostFs, credentials};
+use pathwalk_hostfs::{Coherence, HostFs, credentials};
 use pathwalk_tests::skipped;
 
 use common::{Who, as_user, assert_same, on_ext4, on_tmpfs};
@@ -19,7 +19,7 @@ use common::{Who, as_user, assert_same, on_ext4, on_tmpfs};
 /// Creates a directory with a `Vfs` that changes it, and returns the context of this process.
 fn writable() -> (tempfile::TempDir, Context) {
     let dir = tempfile::tempdir().unwrap();
-    let context = on(HostFs::open_writable(dir.path()).unwrap());
+    let context = on(HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive));
     (dir, context)
 }
 
@@ -36,7 +36,7 @@ fn same(context: &Context, dir: &Path, path: &str) {
 fn a_frozen_tree_refuses_each_change() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    let context = on(HostFs::open(dir.path()).unwrap());
+    let context = on(HostFs::open(dir.path()).unwrap().with_coherence(Coherence::Frozen));
     let errnos = [
         context.mkdir("/new", 0o755),
         context.unlink("/file"),
@@ -150,7 +150,8 @@ impl OpenWithMode for Context {
 fn a_file_without_a_name_lives_while_it_is_open_whatever_the_bound_is() {
     for most in [1, 1000] {
         let dir = tempfile::tempdir().unwrap();
-        let context = on(HostFs::open_writable(dir.path()).unwrap().with_most_descriptors(most));
+        let context =
+            on(HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive).with_most_descriptors(most));
         let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
         let files: Vec<_> = (0..8).map(|i| context.open(format!("/{i}"), flags).unwrap()).collect();
         files.iter().enumerate().for_each(|(i, file)| assert_eq!(file.write_at(&[i as u8; 3], 0), Ok(3)));
@@ -206,7 +207,7 @@ fn a_name_that_goes_leaves_the_others() {
 #[test]
 fn open_files_move_with_their_directories() {
     let dir = tempfile::tempdir().unwrap();
-    let context = on(HostFs::open_writable(dir.path()).unwrap().with_most_descriptors(1));
+    let context = on(HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive).with_most_descriptors(1));
     context.create_dir_all("/a/b").unwrap();
     context.write("/a/b/one", "1").unwrap();
     context.write("/a/b/two", "2").unwrap();
@@ -311,7 +312,7 @@ fn a_user_makes_nothing_of_others() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let who = Who { uid: 1000, gid: 2000, groups: vec![2000, 3000] };
     let asked = as_user(&who, || {
-        let context = on(HostFs::open_writable(dir.path()).unwrap());
+        let context = on(HostFs::open_writable(dir.path()).unwrap().with_coherence(Coherence::Exclusive));
         context.write("/own", "x").unwrap();
         let other = context.clone().with_credentials(Credentials::user(1001, 2000, &[]));
         assert_eq!(other.mkdir("/others", 0o755), Err(Errno::EPERM));
@@ -366,12 +367,18 @@ fn pipes_are_the_engines_only_where_that_is_said() {
     context.mknod("/pipe", NewKind::Fifo, 0o600).unwrap();
     let flags = OpenFlags::READ | OpenFlags::NONBLOCK;
     assert_eq!(context.open("/pipe", flags).unwrap_err(), Errno::ENXIO);
-    let context = on(HostFs::open_writable(dir.path()).unwrap().with_special_files(SpecialFiles::OfEngine));
+    let context = on(HostFs::open_writable(dir.path())
+        .unwrap()
+        .with_coherence(Coherence::Exclusive)
+        .with_special_files(SpecialFiles::OfEngine));
     let reader = context.open("/pipe", flags).unwrap();
     let writer = context.open("/pipe", OpenFlags::WRITE).unwrap();
     assert_eq!(writer.write(b"through the engine"), Ok(18));
     assert_eq!(reader.read(&mut [0; 64]), Ok(18));
-    let context = on(HostFs::open_writable(dir.path()).unwrap().with_special_files(SpecialFiles::OfFileSystem));
+    let context = on(HostFs::open_writable(dir.path())
+        .unwrap()
+        .with_coherence(Coherence::Exclusive)
+        .with_special_files(SpecialFiles::OfFileSystem));
     assert_eq!(context.open("/pipe", flags).unwrap_err(), Errno::ENXIO);
 }
 
@@ -380,7 +387,7 @@ fn changes_do_not_follow_links() {
     let (dir, root, outside) = common::root_and_outside();
     symlink(&outside, root.join("way")).unwrap();
     symlink(outside.join("secret"), root.join("file")).unwrap();
-    let context = on(HostFs::open_writable(&root).unwrap());
+    let context = on(HostFs::open_writable(&root).unwrap().with_coherence(Coherence::Exclusive));
     assert_eq!(context.write("/way/new", "").unwrap_err().errno(), Errno::ENOENT);
     assert_eq!(context.write("/file", "").unwrap_err().errno(), Errno::ENOENT, "the absolute link leads to a path of the root");
     assert_eq!(context.chmod("/file", 0), Err(Errno::ENOENT));
@@ -461,7 +468,7 @@ fn what_moves_through_the_vfs_is_found_meanwhile() {
 #[test]
 fn a_size_that_stays_leaves_the_times_and_takes_the_bits() {
     on_tmpfs("a_size_that_stays_leaves_the_times_and_takes_the_bits", "mode=755", |dir| {
-        let context = on(HostFs::open_writable(dir).unwrap());
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
         context.write("/file", "").unwrap();
         context.chown("/file", Some(1000), Some(1000)).unwrap();
         context.chmod("/file", 0o4777).unwrap();
@@ -480,7 +487,7 @@ fn a_size_that_stays_leaves_the_times_and_takes_the_bits() {
 #[test]
 fn a_write_of_nothing_is_the_host_s() {
     on_ext4("a_write_of_nothing_is_the_host_s", |dir| {
-        let context = on(HostFs::open_writable(dir).unwrap());
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
         let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
         assert_eq!((file.write(b""), file.write_at(b"", 7)), (Ok(0), Ok(0)));
         context.set_inode_flags("/file", pathwalk::InodeFlags::IMMUTABLE).unwrap();
@@ -496,7 +503,7 @@ fn a_write_of_nothing_is_the_host_s() {
 #[test]
 fn a_copy_of_nothing_has_the_host_s_limit() {
     on_ext4("a_copy_of_nothing_has_the_host_s_limit", |dir| {
-        let context = on(HostFs::open_writable(dir).unwrap());
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
         let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
         let [from, to] = ["/from", "/to"].map(|path| context.open(path, flags).unwrap());
         assert_eq!(from.copy_file_range(Some(100), &to, Some(1 << 40), 5), Ok(0));
@@ -511,7 +518,7 @@ fn a_copy_of_nothing_has_the_host_s_limit() {
 fn a_change_of_no_owner_takes_the_bits_of_a_file_that_may_only_grow() {
     const TEST: &str = "a_change_of_no_owner_takes_the_bits_of_a_file_that_may_only_grow";
     let compare = |dir: &Path| {
-        let context = on(HostFs::open_writable(dir).unwrap());
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
         // As the kernel does it, and as the engine does.
         let [first, second] = ["/kernel", "/engine"];
         for path in [first, second] {

@@ -7,7 +7,7 @@ use std::error::Error;
 use pathwalk::permission::Ids;
 use pathwalk::{Context, Credentials, Errno, FileSystem, Vfs};
 use pathwalk_bench::trace::{Question, Trace};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 use pathwalk_tests::tree::gcc_tree;
 
@@ -76,7 +76,7 @@ fn without_link_bodies_the_answers_are_the_same() -> Result<(), Box<dyn Error>> 
 fn in_a_directory_of_the_host_they_are_the_same() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     gcc_tree()?.lay_beneath(dir.path())?;
-    let host = answers_alone(HostFs::open(dir.path())?)?;
+    let host = answers_alone(HostFs::open(dir.path())?.with_coherence(Coherence::Frozen))?;
     assert_eq!(host, answers_alone(in_memory(Options::default())?)?);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use pathwalk::{Credentials, Errno, FallocateFlags, OpenFlags, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 
 use super::op::{Op, PAGE, bytes};
@@ -52,7 +52,10 @@ impl OurFiles {
         let directory = directory.join("pathwalk");
         _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).with_context(|| format!("make {}", directory.display()))?;
-        OurFiles::on(&Vfs::builder().build(HostFs::open_writable(&directory)?)?, Kind::Kernel)
+        OurFiles::on(
+            &Vfs::builder().build(HostFs::open_writable(&directory)?.with_coherence(Coherence::Exclusive))?,
+            Kind::Kernel,
+        )
     }
 
     fn on(vfs: &Vfs, kind: Kind) -> Result<OurFiles> {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use pathwalk::{Context, Errno, OpenFlags, Vfs};
-use pathwalk_hostfs::{Descriptors, HostFs};
+use pathwalk_hostfs::{Coherence, Descriptors, HostFs};
 use pathwalk_ring::{Pool, Ring};
 
 use super::Plan;
@@ -20,7 +20,9 @@ const BUDGET: u64 = 4 << 20;
 /// Creates a new `Vfs` over the place, with the hot files cached. Fails if the place or a file
 /// cannot be opened.
 pub(super) fn context(place: &Place, plan: &Plan, hot: &[Target]) -> Result<Context, SetUpError> {
-    let fs = HostFs::open(place.path()).doing(|| format!("opening \"{}\" for pathwalk", escaped(place.path())))?;
+    let fs = HostFs::open(place.path())
+        .doing(|| format!("opening \"{}\" for pathwalk", escaped(place.path())))?
+        .with_coherence(Coherence::Frozen);
     let flags = fs.mount_flags();
     let fs = Delayed { fs: fs.with_descriptors(plan.descriptors), delay: plan.delay };
     // Directories are not read as a whole, so that every planned miss is a miss.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use pathwalk::{AtFlags, FileSystem, MountFlags};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_synthfs::{Shape, SynthFs};
 use rustix::fs::{Mode, OFlags};
 
@@ -30,7 +30,9 @@ impl Trees {
         match self {
             Trees::Synth => Ok((Box::new(SynthFs::new(shape)), MountFlags::empty())),
             Trees::Host(dir) => {
-                let fs = HostFs::open(dir).doing(|| format!("opening \"{}\" for pathwalk", escaped(dir)))?;
+                let fs = HostFs::open(dir)
+                    .doing(|| format!("opening \"{}\" for pathwalk", escaped(dir)))?
+                    .with_coherence(Coherence::Frozen);
                 let flags = fs.mount_flags();
                 Ok((Box::new(fs), flags))
             }

@@ -42,7 +42,7 @@ use anyhow::Context as _;
 use pathwalk::permission::Acl;
 use pathwalk::{AtFlags, Context, Credentials, Errno, Vfs};
 use pathwalk_bench::machine::{BUDGET, LastLinks, escaped};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 
 use crate::output::wrap;
 use crate::{exits, output};
@@ -81,7 +81,7 @@ impl Host for Machine {
 /// Explains one path.
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let (path, root) = (args.path.as_bytes(), args.root.as_deref().unwrap_or(Path::new("/")));
-    let fs = Arc::new(HostFs::open(root)?);
+    let fs = Arc::new(HostFs::open(root)?.with_coherence(Coherence::Frozen));
     let names = Names::of(root);
     let who = match &args.asker {
         Some(text) => Who::parse(text, &names).with_context(|| format!("cannot ask as \"{}\"", text.escape_debug()))?,

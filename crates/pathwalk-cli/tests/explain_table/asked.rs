@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::place::{PROTECTED_SYMLINKS, Place};
 use rustix::fs::{Access as KernelAccess, AtFlags as KernelFlags, CWD, accessat, statat};
 use rustix::process::{Gid, Uid};
@@ -117,7 +117,7 @@ impl Engine {
         let builder = Vfs::builder().budget(16 << 20);
         let protects = std::fs::read_to_string(PROTECTED_SYMLINKS).is_ok_and(|value| value.trim() != "0");
         let builder = if protects { builder.protect_symlinks() } else { builder };
-        let vfs = builder.build(HostFs::open(root).expect("the tree is there")).expect("a Vfs");
+        let vfs = builder.build(HostFs::open(root).expect("the tree is there").with_coherence(Coherence::Frozen)).expect("a Vfs");
         Engine(vfs.context(Credentials::user(user.uid, user.gid, user.groups)))
     }
 

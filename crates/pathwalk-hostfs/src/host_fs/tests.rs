@@ -17,7 +17,7 @@ fn name(bytes: &[u8]) -> Name<'_> {
 /// Creates a file system on a new directory, with its root handed out.
 fn new() -> (tempfile::TempDir, HostFs) {
     let dir = tempfile::tempdir().unwrap();
-    let fs = HostFs::open(dir.path()).unwrap();
+    let fs = HostFs::open(dir.path()).unwrap().with_coherence(crate::Coherence::Frozen);
     fs.root().unwrap();
     (dir, fs)
 }
@@ -212,7 +212,7 @@ fn a_number_that_goes_to_another_type_is_stale() {
 #[test]
 fn a_number_that_goes_to_another_file_is_another_node() {
     let (dir, _) = new();
-    let fs = HostFs::open_writable(dir.path()).unwrap();
+    let fs = HostFs::open_writable(dir.path()).unwrap().with_coherence(crate::Coherence::Exclusive);
     fs.root().unwrap();
     let path = dir.path().join("f");
     let number = || std::os::unix::fs::MetadataExt::ino(&fs::symlink_metadata(&path).unwrap());
@@ -243,7 +243,7 @@ fn a_number_that_goes_to_another_file_is_another_node() {
 #[test]
 fn a_change_under_way_is_waited_for() {
     let (dir, _) = new();
-    let fs = HostFs::open_writable(dir.path()).unwrap();
+    let fs = HostFs::open_writable(dir.path()).unwrap().with_coherence(crate::Coherence::Exclusive);
     fs.root().unwrap();
     fs::create_dir(dir.path().join("d")).unwrap();
     fs::write(dir.path().join("d/f"), "").unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pathwalk::{Access, Attributes, Context, Credentials, Errno, Timestamp, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use rustix::fs::{Access as HostAccess, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, accessat, openat, statx};
 use rustix::io;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
@@ -15,7 +15,7 @@ use rustix::thread::{self, Gid, Uid, UnshareFlags, unshare_unsafe};
 
 /// Creates an engine on a directory of the host, and returns root's context in it.
 pub(crate) fn walk(root: &Path) -> Context {
-    let fs = HostFs::open(root).unwrap();
+    let fs = HostFs::open(root).unwrap().with_coherence(Coherence::Frozen);
     Vfs::builder().budget(16 << 20).build(fs).unwrap().context(Credentials::root())
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pathwalk::{Credentials, Errno, Vfs};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::skipped;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -92,7 +92,11 @@ fn race(root: &Path, outside: &Path, wait: Duration) -> u64 {
     // The files are open, so that one call sets a size. The last file is the likeliest to be looked
     // at after its change.
     let files: Vec<_> = names.iter().map(|name| fs::File::create(inside.join(name)).unwrap()).collect();
-    let context = Vfs::builder().budget(1 << 20).build(HostFs::open(root).unwrap()).unwrap().context(Credentials::root());
+    let context = Vfs::builder()
+        .budget(1 << 20)
+        .build(HostFs::open(root).unwrap().with_coherence(Coherence::Frozen))
+        .unwrap()
+        .context(Credentials::root());
     for name in &SOME[..SOME.len() - 1] {
         context.stat(format!("/d/{name}")).unwrap();
     }

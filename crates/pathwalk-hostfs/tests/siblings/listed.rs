@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pathwalk::{Context, Credentials, EntryHandles, FileSystem, FileType, ListedNode, OpenFlags, Vfs, internals};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 
 use crate::common::{assert_same, root_and_outside, walk};
 use crate::given::{build, directory};
@@ -108,7 +108,7 @@ fn what_was_listed_and_is_evicted_is_given_back() {
     for i in 0..200 {
         fs::write(root.path().join(format!("{i:060}")), "").unwrap();
     }
-    let host = Arc::new(HostFs::open(root.path()).unwrap());
+    let host = Arc::new(HostFs::open(root.path()).unwrap().with_coherence(Coherence::Frozen));
     let context = Vfs::builder().budget(4 << 20).build(Arc::clone(&host)).unwrap().context(Credentials::root());
     let mut left = Vec::new();
     for _ in 0..3 {

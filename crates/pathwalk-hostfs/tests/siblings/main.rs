@@ -29,7 +29,7 @@ use pathwalk::{
     Access, Attributes, Context, Credentials, Directory, Errno, FileSystem, Name, Node, NodeKey, OpenFile, OpenFor, Siblings,
     SuperblockFlags, Vfs, permission::Subject,
 };
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 
 /// The names that are looked up one by one, after which the directory is read as a whole.
 const SOME: [&str; 16] =
@@ -68,7 +68,10 @@ struct After<F>(HostFs, F);
 
 /// Creates an engine on such a file system, and returns root's context in it.
 fn walk_after(root: &Path, happens: impl Fn() + Send + Sync + 'static) -> Context {
-    Vfs::builder().build(After(HostFs::open(root).unwrap(), happens)).unwrap().context(Credentials::root())
+    Vfs::builder()
+        .build(After(HostFs::open(root).unwrap().with_coherence(Coherence::Frozen), happens))
+        .unwrap()
+        .context(Credentials::root())
 }
 
 impl<F: Fn() + Send + Sync> FileSystem for After<F> {

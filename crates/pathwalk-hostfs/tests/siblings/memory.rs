@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use pathwalk::{Context, Credentials, FileSystem, Vfs, internals};
-use pathwalk_hostfs::HostFs;
+use pathwalk_hostfs::{Coherence, HostFs};
 
 use crate::{SOME, ask_for_some, given, make_some};
 
@@ -31,7 +31,7 @@ fn build(dirs: usize, budget: u64) -> (tempfile::TempDir, Arc<HostFs>, Context) 
             fs::hard_link(at(name(dir, file)), at(name(dir, FILES + file))).unwrap();
         }
     }
-    let host = Arc::new(HostFs::open(root.path()).unwrap());
+    let host = Arc::new(HostFs::open(root.path()).unwrap().with_coherence(Coherence::Frozen));
     let context = Vfs::builder().budget(budget).build(Arc::clone(&host)).unwrap().context(Credentials::root());
     (root, host, context)
 }

@@ -226,7 +226,7 @@ impl SetAttributes {
         self
     }
 
-    /// Returns the changes with another cause.
+    /// Returns the changes with another cause. [`SetCause`] has an example.
     #[must_use]
     pub const fn with_cause(mut self, cause: SetCause) -> SetAttributes {
         self.cause = cause;
