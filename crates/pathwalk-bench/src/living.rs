@@ -25,7 +25,7 @@ const MODES: [(&str, Coherence); 3] = [
 
 /// The bench.
 pub const BENCH: Bench =
-    Bench { name: "living", about: "the same 205 lookups, by what is promised about changes of other processes", set_up };
+    Bench { name: "living", about: "the 205 lookups, by what is promised about changes of other processes", set_up };
 
 fn set_up(backing: Backing) -> Result<Field, SetUpError> {
     let trace = Trace::gcc();

@@ -110,6 +110,8 @@ Benches:
       access to one path of six components, all cached
   readlink
       readlink of a short link into a buffer of 1024 bytes
+  living
+      the 205 lookups, by what is promised about changes of other processes
 
 Each of these runs in one thread and in two: beside the kernel's call, beside
 what one writes by hand, and beside variants of pathwalk itself, in alternating

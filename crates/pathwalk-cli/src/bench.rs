@@ -177,7 +177,7 @@ mod tests {
         for name in own_names() {
             assert!(Own::has_subcommand(&name) && find("nosuch").unwrap_err().to_string().contains(&name), "{name}");
         }
-        assert_eq!(own_names().len(), 4);
+        assert_eq!(own_names().len(), 5);
         assert_eq!(find("crtends").unwrap().name, "crtends");
     }
 }

@@ -194,13 +194,14 @@ fn benches_have_a_row_for_each_entrant() {
     assert_eq!(names, ["gcc-trace", "crtends", "readlink", "living"]);
     for bench in value.as_array().unwrap() {
         let rows = bench["rows"].as_array().unwrap();
-        assert!(rows.len() >= 12, "{bench:#}");
+        assert!(rows.len() >= 10, "{bench:#}");
         for row in rows {
             assert!(row["what"].is_string() && matches!(row["threads"].as_u64(), Some(1 | 2)), "{row:#}");
             assert!(row["ns"].as_f64() > Some(0.0) && row["per_second"].as_f64() > Some(0.0), "{row:#}");
         }
         let peers = rows.iter().filter(|row| row["gets_wrong"].is_string()).count();
-        assert_eq!(peers, 6, "three peers, each in one thread and in two: {bench:#}");
+        let wanted = if bench["name"] == "living" { 0 } else { 6 };
+        assert_eq!(peers, wanted, "three peers, each in one thread and in two, or modes alone: {bench:#}");
         assert!(bench["gains"].as_array().is_some_and(|gains| !gains.is_empty()));
     }
 }

@@ -80,8 +80,8 @@
 //! [`HostFs::with_coherence`] chooses what the caches promise about changes that do not go through
 //! the `Vfs`; [`Coherence`] says it for each mode. The default is [`Coherence::Watch`]: a thread
 //! reads the kernel's events. A tree that does not change, or through one `Vfs` alone, is cheapest
-//! as [`Coherence::Frozen`] or [`Coherence::Exclusive`]. In all modes, a descriptor of the root is kept, so a root that is moved or
-//! replaced stays the directory that was opened.
+//! as [`Coherence::Frozen`] or [`Coherence::Exclusive`]. In all modes, a descriptor of the root is
+//! kept, so a root that is moved or replaced stays the directory that was opened.
 //!
 //! Where the tree is watched, a name is looked up below a descriptor of its directory, which is
 //! verified. That takes 3 calls more for a name that is not cached: otherwise, while directories
@@ -132,10 +132,10 @@
 //!
 //! - Treat a directory as complete on XFS, or where names are folded (`chattr +F`): a lookup may
 //!   find a name in another case that is not listed.
-//! - Notice changes by others in [`Coherence::Frozen`] and [`Coherence::Exclusive`]. A node that moved is found again only by a
-//!   lookup under its new name; until then it is `ESTALE`. A single name is looked up by its path:
-//!   while other processes exchange directories, a lookup in one directory may return the node that
-//!   has the name in the other.
+//! - Notice changes by others in [`Coherence::Frozen`] and [`Coherence::Exclusive`]. A node that
+//!   moved is found again only by a lookup under its new name; until then it is `ESTALE`. A single
+//!   name is looked up by its path: while other processes exchange directories, a lookup in one
+//!   directory may return the node that has the name in the other.
 //! - Limit what a caller writes by that caller's quota on the host, since the engine passes no ids
 //!   with data: a process with `CAP_SYS_RESOURCE` is not limited.
 //! - Read and write past the caches of the host: `O_DIRECT` is accepted where the host accepts it,

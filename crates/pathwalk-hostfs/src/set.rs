@@ -76,8 +76,8 @@ impl HostFs {
     }
 
     /// Clears suid and sgid bits of a file whose mode the host refuses to set, since it may only
-    /// grow or is immutable: by a change of owner to the same one, which some file systems allow, or
-    /// by the write that follows.
+    /// grow or is immutable: by a change of owner to the same one, which some file systems allow,
+    /// or by the write that follows.
     fn clear(&self, key: NodeKey, (node, before): (&Reached, &Attributes), mode: u16, cause: SetCause) -> Result<(), Errno> {
         let changed = {
             let _clears = Clearing::begin(before.gid)?;

@@ -212,7 +212,8 @@ impl Node {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct OpenFile {
     pub(crate) node: Id,
-    /// The directory that it was made in without a name, which is there as long as the file is open.
+    /// The directory that it was made in without a name, which is there as long as the file is
+    /// open.
     pub(crate) within: Option<Id>,
     pub(crate) flags: OpenFlags,
     /// The position in bytes, at most `i64::MAX`.

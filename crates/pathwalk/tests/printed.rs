@@ -14,7 +14,7 @@ fn modes_are_printed_in_octal() {
     let new = NewNode::new(NewKind::Fifo, 0o7, 1, 2);
     assert_eq!(format!("{new:?}"), "NewNode { kind: Fifo, mode: 0o007, umask: 0o000, uid: 1, gid: 2 }");
     let set = SetAttributes::default().with_mode(0o1777);
-    let rest = "uid: None, gid: None, size: None, atime: None, mtime: None";
+    let rest = "uid: None, gid: None, size: None, atime: None, mtime: None, cause: Request";
     assert_eq!(format!("{set:?}"), format!("SetAttributes {{ mode: Some(0o1777), {rest} }}"));
 }
 

@@ -168,8 +168,8 @@ impl World {
                 removed?;
             }
         }
-        // The end is read after the last entry was removed. So the time of access does not depend on
-        // how much was removed before a refusal, either.
+        // The end is read after the last entry was removed. So the time of access does not depend
+        // on how much was removed before a refusal, either.
         self.entries(dir).map(drop)
     }
 
