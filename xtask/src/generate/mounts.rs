@@ -114,7 +114,14 @@ impl Draw {
     pub(super) fn open_under(&mut self) -> Step {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let op = match self.open() {
-            Op::Open { slot, at, flags, mode } => Op::OpenUnder { slot, at, flags, mode, rules: self.rules() },
+            Op::Open { slot, mut at, flags, mode } => {
+                let rules = self.rules();
+                // From the descriptor, below which it begins then.
+                if rules.contains(Resolve::IN_ROOT) && at.at.is_some() && self.one_in(2) {
+                    at.path.0.insert(0, b'/');
+                }
+                Op::OpenUnder { slot, at, flags, mode, rules }
+            }
             other => other,
         };
         Step { actor, op }
