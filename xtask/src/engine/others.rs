@@ -38,6 +38,8 @@ impl Others {
 impl Stage {
     /// Returns the answer to an operation that the other side carries out.
     pub(super) fn answer_of_others(&mut self, actor: Actor, op: &Op) -> Option<Result<Answer, Errno>> {
+        // Without another side, nothing is looked at, since that counts as an access.
+        self.other.as_ref()?;
         let is_of_both = matches!(op, Op::Chdir { .. } | Op::Chroot { .. } | Op::Umask { .. });
         let is_change = is_change(op) && op.slots().is_empty() && !self.is_move_of_directory(actor, op);
         let others = self.other.as_mut()?;
