@@ -62,7 +62,7 @@ pub struct Report {
     pub first: Beside,
     /// The warm rounds.
     pub warm: Beside,
-    /// What our resolver did for all questions after one file was written.
+    /// What our resolver did for all questions after a report that one file changed.
     pub after_change: Counts,
 }
 
@@ -143,7 +143,7 @@ fn time(all: &[Question], ask: &mut dyn FnMut(&Question) -> bool) -> f64 {
     begin.elapsed().as_secs_f64() * 1e9 / all.len() as f64
 }
 
-/// Reports that a file was written, asks all questions again, and returns what was done for that.
+/// Reports that a file changed, asks all questions again, and returns what was done for that.
 fn after_write(ours: &Mutex<Resolver>, all: &[Question], file: &Path) -> io::Result<Counts> {
     let mut ours = ours.lock();
     let before = ours.counts();

@@ -141,10 +141,10 @@ impl HostFs {
             watch: OnceLock::new(),
             ttl: OnceLock::new(),
         });
-        let coherence = if mode == Changes::Refused { Coherence::Frozen } else { Coherence::Exclusive };
+        let coherence = Coherence::default();
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
         let fs = HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() };
-        Ok(fs.with_coherence(Coherence::default()))
+        Ok(fs.with_coherence(coherence))
     }
 
     /// Sets when open files get their descriptors of the host. The default is

@@ -34,8 +34,8 @@ What the figures say:
   warm       all questions again
   ns         of one question, median of the rounds
   times      how much longer oxc_resolver takes, round by round
-  anew       answers that were found anew after one file was written; all others
-             were checked against the names that changed";
+  anew       answers that were found anew after a report that one file changed;
+             all others were checked against the names that changed";
 
 /// A module resolver on pathwalk beside another one
 #[derive(ClapArgs, Debug)]
@@ -93,8 +93,11 @@ fn text(report: &Report) -> String {
         count(report.differ)
     );
     let after = report.after_change;
-    let anew =
-        format!("after one file was written: {} anew, {} checked", grouped(after.found as i64), grouped(after.checked as i64));
+    let anew = format!(
+        "after a report that one file changed: {} anew, {} checked",
+        grouped(after.found as i64),
+        grouped(after.checked as i64)
+    );
     format!("resolver: {asked}\n{rows}\n{anew}\n")
 }
 
