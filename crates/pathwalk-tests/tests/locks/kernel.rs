@@ -31,7 +31,9 @@ struct Worker {
     child: Child,
     socket: UnixStream,
     thread: i32,
-    /// Shows in which system call the thread sleeps.
+    /// Shows in which system call the thread is.
+    call: String,
+    /// Shows whether it sleeps.
     state: String,
 }
 
@@ -133,8 +135,8 @@ impl Worker {
         let mut thread = [0; 8];
         socket.read_exact(&mut thread).expect("it tells the number of its thread");
         let thread = i64::from_ne_bytes(thread) as i32;
-        let state = format!("/proc/{}/task/{thread}/syscall", child.id());
-        Worker { child, socket, thread, state }
+        let [call, state] = ["syscall", "stat"].map(|of| format!("/proc/{}/task/{thread}/{of}", child.id()));
+        Worker { child, socket, thread, call, state }
     }
 
     fn send(&mut self, words: &Words) {
@@ -166,10 +168,16 @@ impl Worker {
     }
 
     /// Returns whether it sleeps in a call that waits for locks or leases.
+    ///
+    /// The call is shown also of a thread that was woken, until its processor has heard of that.
+    /// The state of such a thread is not that of one that sleeps.
     fn sleeps(&self) -> bool {
-        let state = std::fs::read_to_string(&self.state).expect("the child runs");
-        let call = state.split_whitespace().next().and_then(|number| number.parse().ok());
-        call.is_some_and(|number: i64| SLEEPING.contains(&number))
+        let shown = |file: &str| std::fs::read_to_string(file).expect("the child runs");
+        let (call, state) = (shown(&self.call), shown(&self.state));
+        let call = call.split_whitespace().next().and_then(|number| number.parse().ok());
+        // The state stands behind the program's name, which is in parentheses.
+        let asleep = state.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'));
+        asleep && call.is_some_and(|number: i64| SLEEPING.contains(&number))
     }
 }
 
