@@ -1,16 +1,20 @@
 //! The table: every question about every path, by every asker, from every starting point, on both
 //! sides.
 //!
-//! Each question goes to the kernel once, and to each face of the engine twice. The first time
-//! nothing is cached, so that the locked walk calls the file system for everything. The second time
-//! follows at once, so that the lock-free walk answers from the cache. All answers must be equal.
-//! The second time, the caches must answer alone whatever they can keep.
+//! Each question goes to the kernel once, and to a face of the engine twice. The first time nothing
+//! is cached, so that the locked walk calls the file system for everything. The second time follows
+//! at once, so that the lock-free walk answers from the cache. All answers must be equal. The second
+//! time, the caches must answer alone whatever they can keep.
+//!
+//! The faces of a question are a context and one other, drawn anew each time; or all of them, where
+//! `PATHWALK_TABLE_FACES` is set.
 //!
 //! The asking thread has its own root, working directory and credentials; the process keeps its
 //! own.
 
 use std::ffi::CString;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use pathwalk::{At, Errno, Resolve, Vfs, internals};
 use pathwalk_tests::told;
@@ -97,6 +101,15 @@ const DIRECTORIES: &str = "PATHWALK_TABLE_DIRECTORIES";
 /// are room for two paths.
 const MEMO: &str = "PATHWALK_TABLE_MEMO";
 
+/// The environment variable with which each question goes to all faces.
+const FACES: &str = "PATHWALK_TABLE_FACES";
+
+/// Returns whether each question goes to all faces.
+fn all_faces() -> bool {
+    static SET: LazyLock<bool> = LazyLock::new(|| std::env::var_os(FACES).is_some());
+    *SET
+}
+
 /// Returns a builder with a budget that a tree of the tests fits in, and little more, so that
 /// evicting everything is cheap.
 pub(crate) fn builder() -> pathwalk::VfsBuilder {
@@ -150,7 +163,9 @@ impl Table<'_> {
                 let expected = self.comparable(stand.kernel.ask(ask, stand.fd, &c_path));
                 let is_kept = found.caches == Caches::Know && is_kept(start, ask, path, &expected);
                 found.questions += 1;
-                for engine in &mut stand.engines {
+                let other = fastrand::choice(&Kind::ALL[1..]);
+                let is_asked = |kind| all_faces() || kind == Kind::Engine || Some(&kind) == other;
+                for engine in stand.engines.iter_mut().filter(|engine| is_asked(engine.kind)) {
                     internals::evict_all(self.vfs);
                     let [cold, warm] = [Warmth::Cold, Warmth::Warm].map(|warmth| self.ask(engine, ask, at, path, warmth));
                     if let Some(fault) = found.fault(engine.kind, is_kept, &expected, [&cold, &warm]) {
