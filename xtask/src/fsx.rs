@@ -6,8 +6,8 @@
 //! state, so that an episode with a mismatch is shrunk by leaving operations out.
 //!
 //! The kernel's files are on ext4, which has all modes of `fallocate` but unsharing, and no clones:
-//! there a clone is written as bytes. After that, and for reserved pages, the kernel's holes say
-//! nothing: its caches decide whether a reserved page that was read is data.
+//! there a clone is written as bytes. XFS has both. After a clone, and for reserved pages, the
+//! kernel's holes say nothing: its caches decide whether a reserved page that was read is data.
 //!
 //! What it does not do: times, modes and limits of space, which `differential` draws.
 
@@ -23,7 +23,7 @@ use anyhow::{Result, bail};
 
 use op::Op;
 use oracle::Oracle;
-use sides::{Image, KernelFiles, OurFiles, Side};
+use sides::{Disk, Image, KernelFiles, OurFiles, Side};
 
 /// The number of operations of one episode.
 const EPISODE: usize = 1000;
@@ -44,8 +44,11 @@ pub(crate) struct Args {
     /// it is printed.
     #[arg(long)]
     seed: Option<u64>,
-    /// A directory of the host, on ext4 or a file system like it, for the kernel's files. Without
-    /// it, ext4 is made in an image and mounted, for which root is needed.
+    /// The kernel's file system.
+    #[arg(long, value_enum, default_value_t = Disk::Ext4, conflicts_with = "alone")]
+    disk: Disk,
+    /// A directory of the host, on that file system, for the kernel's files. Without it, one is
+    /// made in an image and mounted, for which root is needed.
     #[arg(long)]
     beside: Option<PathBuf>,
     /// Check against the buffer alone, and leave the kernel out.
@@ -63,13 +66,12 @@ enum Below {
     /// The reference file system, in memory.
     Memfs,
     /// A directory of the host, on the same file system as the kernel's files.
-    #[value(name = "host:ext4")]
     Host,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let first = args.seed.unwrap_or_else(|| fastrand::u64(..1 << 32));
-    let image = if args.alone || args.beside.is_some() { None } else { Some(Image::mounted()?) };
+    let image = if args.alone || args.beside.is_some() { None } else { Some(Image::mounted(args.disk)?) };
     let beside = image.as_ref().map(Image::directory).or(args.beside.as_deref());
     let begun = Instant::now();
     let is_over = |done: u64| match args.seconds {
@@ -84,12 +86,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let ops = op::drawn(seed, EPISODE);
         let play = |ops: &[Op]| -> Result<Option<Difference>> {
             let ours = match beside {
-                Some(directory) if args.fs == Below::Host => OurFiles::on_host(directory)?,
+                Some(directory) if args.fs == Below::Host => OurFiles::on_host(directory, args.disk)?,
                 _ => OurFiles::new()?,
             };
             let mut sides: Vec<Box<dyn Side>> = vec![Box::new(ours)];
             if let Some(directory) = beside {
-                sides.push(Box::new(KernelFiles::new(directory)?));
+                sides.push(Box::new(KernelFiles::new(directory, args.disk)?));
             }
             episode(ops, &mut sides)
         };

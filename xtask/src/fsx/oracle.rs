@@ -263,7 +263,10 @@ impl Oracle {
     /// Returns whether a side may answer this, where the buffers answer `expected`.
     pub(super) fn allows(&self, op: &Op, expected: &Answer, found: &Answer, side: Kind) -> bool {
         let is_unsure = match *op {
-            Op::SeekData { file, .. } | Op::SeekHole { file, .. } => side == Kind::Kernel && !self.0[file].is_sure(),
+            Op::SeekData { file, .. } | Op::SeekHole { file, .. } => match side {
+                Kind::Pathwalk => false,
+                Kind::Kernel(disk) => !disk.has_exact_holes() || !self.0[file].is_sure(),
+            },
             _ => false,
         };
         is_unsure || expected == found

@@ -1,6 +1,7 @@
 //! The files of pathwalk, on a `MemFs` or a `HostFs`, and those of the kernel.
 
 use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,48 @@ pub(super) enum Kind {
     /// In memory, where the state of each page is known.
     Pathwalk,
     /// In a file of the kernel's.
-    Kernel,
+    Kernel(Disk),
+}
+
+/// The kernel's file system.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Disk {
+    /// ext4, which has no clones, and nothing to unshare.
+    Ext4,
+    /// XFS, which has both. Its mkfs is in `xfsprogs`.
+    Xfs,
+}
+
+impl Disk {
+    /// Returns whether the pages with data are those that were written. XFS reserves more than a
+    /// write needs, and unwritten blocks count as data while a page of them is in memory.
+    pub(super) fn has_exact_holes(self) -> bool {
+        self == Disk::Ext4
+    }
+
+    fn has_clones(self) -> bool {
+        self == Disk::Xfs
+    }
+
+    /// Returns flags that the file system has and that have the same effect on what can be read.
+    fn possible(self, mode: FallocateFlags) -> FallocateFlags {
+        let (unshare, keep) = (FallocateFlags::UNSHARE_RANGE, FallocateFlags::KEEP_SIZE);
+        if !self.has_clones() && mode - keep == unshare { mode - unshare } else { mode }
+    }
+
+    /// Makes it in an image.
+    fn make(self, image: &Path) -> Result<()> {
+        match self {
+            Disk::Ext4 => run(Command::new("mkfs.ext4").args(["-q", "-b", "4096"]).arg(image)),
+            Disk::Xfs => run(Command::new("mkfs.xfs").args(["-q", "-b", "size=4096", "-m", "reflink=1"]).arg(image)),
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("run {command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(())
 }
 
 /// Two files on which operations are carried out.
@@ -38,42 +80,40 @@ pub(super) trait Side {
 /// Two files of pathwalk.
 pub(super) struct OurFiles {
     files: [pathwalk::File; 2],
-    kind: Kind,
+    /// The host's file system; `None` for files in memory.
+    host: Option<Disk>,
 }
 
 impl OurFiles {
     /// Creates two empty files in memory.
     pub(super) fn new() -> Result<OurFiles> {
-        OurFiles::on(&Vfs::builder().build(MemFs::new())?, Kind::Pathwalk)
+        OurFiles::on(&Vfs::builder().build(MemFs::new())?, None)
     }
 
     /// Creates two empty files in a directory of the host.
-    pub(super) fn on_host(directory: &Path) -> Result<OurFiles> {
+    pub(super) fn on_host(directory: &Path, disk: Disk) -> Result<OurFiles> {
         let directory = directory.join("pathwalk");
         _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).with_context(|| format!("make {}", directory.display()))?;
-        OurFiles::on(
-            &Vfs::builder().build(HostFs::open_writable(&directory)?.with_coherence(Coherence::Exclusive))?,
-            Kind::Kernel,
-        )
+        OurFiles::on(&Vfs::builder().build(HostFs::open_writable(&directory)?.with_coherence(Coherence::Exclusive))?, Some(disk))
     }
 
-    fn on(vfs: &Vfs, kind: Kind) -> Result<OurFiles> {
+    fn on(vfs: &Vfs, host: Option<Disk>) -> Result<OurFiles> {
         let context = vfs.context(Credentials::root());
         let open = |path| context.open(path, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE);
-        Ok(OurFiles { files: [open("/a")?, open("/b")?], kind })
+        Ok(OurFiles { files: [open("/a")?, open("/b")?], host })
     }
 
-    /// Does as [`answer`](Self::answer). On the host, what ext4 does not have is replaced.
+    /// Does as [`answer`](Self::answer). What the host does not have is replaced.
     fn answer_here(&self, op: &Op, oracle: &Oracle) -> Result<Answer, Errno> {
-        match *op {
-            Op::Clone { to, .. } if self.kind == Kind::Kernel => {
+        match (*op, self.host) {
+            (Op::Clone { to, .. }, Some(disk)) if !disk.has_clones() => {
                 let data = &oracle.0[to].data;
                 self.files[to].write_all_at(data, 0)?;
                 self.files[to].set_len(data.len() as u64).map(|()| Answer::Done)
             }
-            Op::Fallocate { file, mode, offset, length } if self.kind == Kind::Kernel => {
-                self.files[file].fallocate(of_ext4(mode), offset, length).map(|()| Answer::Done)
+            (Op::Fallocate { file, mode, offset, length }, Some(disk)) => {
+                self.files[file].fallocate(disk.possible(mode), offset, length).map(|()| Answer::Done)
             }
             _ => self.answer(op),
         }
@@ -105,18 +145,19 @@ impl OurFiles {
 
 impl Side for OurFiles {
     fn kind(&self) -> Kind {
-        self.kind
+        self.host.map_or(Kind::Pathwalk, Kind::Kernel)
     }
 
     fn name(&self) -> &'static str {
-        if self.kind == Kind::Pathwalk { "pathwalk" } else { "pathwalk on the host" }
+        if self.host.is_none() { "pathwalk" } else { "pathwalk on the host" }
     }
 
     fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer> {
-        if let (Op::Clone { .. }, Answer::Failed(_), Kind::Kernel) = (op, expected, self.kind) {
+        if let (Op::Clone { .. }, Answer::Failed(_), Some(Disk::Ext4)) = (op, expected, self.host) {
             return Ok(expected.clone());
         }
-        Ok(self.answer_here(op, oracle).unwrap_or_else(Answer::Failed))
+        let answer = |op: &Op| self.answer_here(op, oracle).unwrap_or_else(Answer::Failed);
+        Ok(if self.host == Some(Disk::Xfs) { of_parts(op, expected, &answer) } else { answer(op) })
     }
 
     fn differs(&self, oracle: &Oracle) -> Result<Option<String>> {
@@ -127,7 +168,7 @@ impl Side for OurFiles {
             if let Some(text) = contents_differ(&data, expected) {
                 return Ok(Some(format!("file {number}: {text}")));
             }
-            if self.kind == Kind::Pathwalk && found.blocks != expected.count() * (PAGE / 512) {
+            if self.host.is_none() && found.blocks != expected.count() * (PAGE / 512) {
                 let (blocks, pages) = (found.blocks, expected.count());
                 return Ok(Some(format!("file {number}: {blocks} blocks are allocated, and {pages} pages are expected")));
             }
@@ -137,12 +178,15 @@ impl Side for OurFiles {
 }
 
 /// Two files of the kernel.
-pub(super) struct KernelFiles([File; 2]);
+pub(super) struct KernelFiles {
+    files: [File; 2],
+    disk: Disk,
+}
 
 impl KernelFiles {
     /// Creates two empty files in a directory. Waits until the space of former ones is free, if
     /// half of all is taken: ext4 gives it back when it commits its journal.
-    pub(super) fn new(directory: &Path) -> Result<KernelFiles> {
+    pub(super) fn new(directory: &Path, disk: Disk) -> Result<KernelFiles> {
         let space = rustix::fs::statvfs(directory)?;
         if space.f_bfree < space.f_blocks / 2 {
             rustix::fs::syncfs(File::open(directory)?)?;
@@ -157,11 +201,11 @@ impl KernelFiles {
                 .open(&path)
                 .with_context(|| format!("make {}", path.display()))
         };
-        Ok(KernelFiles([open("fsx-a")?, open("fsx-b")?]))
+        Ok(KernelFiles { files: [open("fsx-a")?, open("fsx-b")?], disk })
     }
 
     fn answer(&self, op: &Op, oracle: &Oracle) -> std::io::Result<Answer> {
-        let files = &self.0;
+        let files = &self.files;
         let done = |()| Answer::Done;
         Ok(match *op {
             Op::Read { file, offset, length } => {
@@ -175,7 +219,7 @@ impl KernelFiles {
             }
             Op::Truncate { file, size } => files[file].set_len(size).map(done)?,
             Op::Fallocate { file, mode, offset, length } => {
-                let mode = rustix::fs::FallocateFlags::from_bits_retain(of_ext4(mode).bits());
+                let mode = rustix::fs::FallocateFlags::from_bits_retain(self.disk.possible(mode).bits());
                 rustix::fs::fallocate(&files[file], mode, offset, length).map(done)?
             }
             Op::SeekData { file, offset } => Answer::Number(rustix::fs::seek(&files[file], rustix::fs::SeekFrom::Data(offset))?),
@@ -184,8 +228,11 @@ impl KernelFiles {
                 let (start, at) = (Some(&mut start), Some(&mut at));
                 Answer::Number(rustix::fs::copy_file_range(&files[from], start, &files[to], at, length as usize)? as u64)
             }
+            Op::Clone { from, start, to, at, length } if self.disk.has_clones() => {
+                share((&files[from], start), (&files[to], at), length).map(done)?
+            }
             Op::Clone { to, .. } => {
-                // The file is written as it has to be, since ext4 shares no data.
+                // The file is written as it has to be, where no data is shared.
                 let data = &oracle.0[to].data;
                 files[to].write_all_at(data, 0)?;
                 files[to].set_len(data.len() as u64).map(done)?
@@ -196,7 +243,7 @@ impl KernelFiles {
 
 impl Side for KernelFiles {
     fn kind(&self) -> Kind {
-        Kind::Kernel
+        Kind::Kernel(self.disk)
     }
 
     fn name(&self) -> &'static str {
@@ -204,14 +251,16 @@ impl Side for KernelFiles {
     }
 
     fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer> {
-        if let (Op::Clone { .. }, Answer::Failed(_)) = (op, expected) {
+        if let (Op::Clone { .. }, Answer::Failed(_), Disk::Ext4) = (op, expected, self.disk) {
             return Ok(expected.clone());
         }
-        Ok(self.answer(op, oracle).unwrap_or_else(|error| Answer::Failed(Errno::from_raw(error.raw_os_error().unwrap_or(0)))))
+        let failed = |error: std::io::Error| Answer::Failed(Errno::from_raw(error.raw_os_error().unwrap_or(0)));
+        let answer = |op: &Op| self.answer(op, oracle).unwrap_or_else(failed);
+        Ok(if self.disk == Disk::Xfs { of_parts(op, expected, &answer) } else { answer(op) })
     }
 
     fn differs(&self, oracle: &Oracle) -> Result<Option<String>> {
-        for (number, (file, expected)) in self.0.iter().zip(&oracle.0).enumerate() {
+        for (number, (file, expected)) in self.files.iter().zip(&oracle.0).enumerate() {
             let mut data = vec![0; file.metadata()?.len() as usize];
             file.read_exact_at(&mut data, 0)?;
             if let Some(text) = contents_differ(&data, expected) {
@@ -222,10 +271,29 @@ impl Side for KernelFiles {
     }
 }
 
-/// Returns flags that ext4 has and that have the same effect on what can be read.
-fn of_ext4(mode: FallocateFlags) -> FallocateFlags {
-    let (unshare, keep) = (FallocateFlags::UNSHARE_RANGE, FallocateFlags::KEEP_SIZE);
-    if mode - keep == unshare { mode - unshare } else { mode }
+/// Carries an operation out. Goes on with a copy that ended before the expected byte: XFS shares the
+/// whole blocks at its begin, and leaves the rest.
+fn of_parts(op: &Op, expected: &Answer, answer: &impl Fn(&Op) -> Answer) -> Answer {
+    let found = answer(op);
+    match (*op, &found, expected) {
+        (Op::Copy { from, start, to, at, length }, Answer::Number(part), Answer::Number(all)) if (1..*all).contains(part) => {
+            let rest = Op::Copy { from, start: start + part, to, at: at + part, length: length - part };
+            match of_parts(&rest, &Answer::Number(all - part), answer) {
+                Answer::Number(more) => Answer::Number(part + more),
+                other => other,
+            }
+        }
+        _ => found,
+    }
+}
+
+/// Makes a range of one file share the data of a range of another.
+fn share(from: (&File, u64), to: (&File, u64), length: u64) -> std::io::Result<()> {
+    let range =
+        libc::file_clone_range { src_fd: from.0.as_raw_fd().into(), src_offset: from.1, src_length: length, dest_offset: to.1 };
+    // SAFETY: the request reads the structure, which lives during the call, as both descriptors do.
+    let failed = unsafe { libc::ioctl(to.0.as_raw_fd(), libc::FICLONERANGE, &raw const range) };
+    if failed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 fn contents_differ(found: &[u8], expected: &Expected) -> Option<String> {
@@ -239,7 +307,7 @@ fn contents_differ(found: &[u8], expected: &Expected) -> Option<String> {
 /// The size of the image, in bytes. It takes only what is used on the disk.
 const IMAGE: u64 = 1 << 30;
 
-/// An ext4 file system in an image that is mounted. It is unmounted and removed on drop.
+/// A file system in an image that is mounted. It is unmounted and removed on drop.
 pub(super) struct Image {
     /// The directory of the image and of the place where it is mounted.
     files: PathBuf,
@@ -247,19 +315,14 @@ pub(super) struct Image {
 }
 
 impl Image {
-    pub(super) fn mounted() -> Result<Image> {
+    pub(super) fn mounted(disk: Disk) -> Result<Image> {
         let files = std::env::temp_dir().join(format!("pathwalk-fsx-{}", std::process::id()));
         let (path, directory) = (files.join("image"), files.join("mount"));
         fs::create_dir_all(&directory).context("make a directory for the image")?;
         // What was made is removed, also if the rest fails.
         let image = Image { files, directory };
         File::create(&path)?.set_len(IMAGE)?;
-        let run = |command: &mut Command| -> Result<()> {
-            let output = command.output().with_context(|| format!("run {command:?}"))?;
-            ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
-            Ok(())
-        };
-        run(Command::new("mkfs.ext4").args(["-q", "-b", "4096"]).arg(&path))?;
+        disk.make(&path)?;
         run(Command::new("mount").args(["-o", "loop"]).args([&path, &image.directory])).context("mount the image, as root")?;
         Ok(image)
     }

@@ -3,8 +3,8 @@
 //!
 //! Each question goes to the kernel once, and to a face of the engine twice. The first time nothing
 //! is cached, so that the locked walk calls the file system for everything. The second time follows
-//! at once, so that the lock-free walk answers from the cache. All answers must be equal. The second
-//! time, the caches must answer alone whatever they can keep.
+//! at once, so that the lock-free walk answers from the cache. All answers must be equal. The
+//! second time, the caches must answer alone whatever they can keep.
 //!
 //! The faces of a question are a context and one other, drawn anew each time; or all of them, where
 //! `PATHWALK_TABLE_FACES` is set.
