@@ -271,8 +271,8 @@ impl Side for KernelFiles {
     }
 }
 
-/// Carries an operation out. Goes on with a copy that ended before the expected byte: XFS shares the
-/// whole blocks at its begin, and leaves the rest.
+/// Carries an operation out. Goes on with a copy that ended before the expected byte: XFS shares
+/// the whole blocks at its begin, and leaves the rest.
 fn of_parts(op: &Op, expected: &Answer, answer: &impl Fn(&Op) -> Answer) -> Answer {
     let found = answer(op);
     match (*op, &found, expected) {
