@@ -11,6 +11,7 @@
 //!
 //! What it does not do: times, modes and limits of space, which `differential` draws.
 
+mod disk;
 mod op;
 mod oracle;
 mod sides;
@@ -21,9 +22,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use disk::{Disk, Image};
 use op::Op;
 use oracle::Oracle;
-use sides::{Disk, Image, KernelFiles, OurFiles, Side};
+use sides::{KernelFiles, OurFiles, Side};
 
 /// The number of operations of one episode.
 const EPISODE: usize = 1000;

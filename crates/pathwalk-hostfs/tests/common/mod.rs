@@ -105,21 +105,37 @@ pub(crate) fn apart(what: UnshareFlags, body: impl FnOnce() -> Result<(), String
     })
 }
 
-/// Runs `body` on a tmpfs with these options, in a namespace of its own.
-pub(crate) fn on_tmpfs(test: &str, options: &str, body: impl FnOnce(&Path) + Send) {
-    let dir = tempfile::tempdir().unwrap();
-    let options = std::ffi::CString::new(options).unwrap();
+/// Runs `body` in a mount namespace of its own, or says that the test is skipped.
+pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce() -> Result<(), String> + Send) {
     let ran = apart(UnshareFlags::NEWNS | UnshareFlags::FS, || {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .map_err(|errno| format!("mounts cannot be made private ({errno})"))?;
-        mount("pathwalk", dir.path(), "tmpfs", MountFlags::empty(), &*options)
-            .map_err(|errno| format!("no tmpfs can be mounted ({errno})"))?;
-        body(dir.path());
-        unmount(dir.path(), UnmountFlags::DETACH).map_err(|errno| errno.to_string())
+        body()
     });
     if let Err(why) = ran {
         pathwalk_tests::skipped(test, &why);
     }
+}
+
+/// Mounts a tmpfs with these options.
+pub(crate) fn mount_tmpfs(at: &Path, options: &str) -> Result<(), String> {
+    let options = std::ffi::CString::new(options).unwrap();
+    mount("pathwalk", at, "tmpfs", MountFlags::empty(), &*options).map_err(|errno| format!("no tmpfs can be mounted ({errno})"))
+}
+
+/// Unmounts a file system, also one that is in use.
+pub(crate) fn unmount_all(at: &Path) -> Result<(), String> {
+    unmount(at, UnmountFlags::DETACH).map_err(|errno| format!("{} cannot be unmounted ({errno})", at.display()))
+}
+
+/// Runs `body` on a tmpfs with these options, in a namespace of its own.
+pub(crate) fn on_tmpfs(test: &str, options: &str, body: impl FnOnce(&Path) + Send) {
+    let dir = tempfile::tempdir().unwrap();
+    with_own_mounts(test, || {
+        mount_tmpfs(dir.path(), options)?;
+        body(dir.path());
+        unmount_all(dir.path())
+    });
 }
 
 /// Runs `body` on ext4 in an image, in a namespace of its own.
@@ -128,17 +144,12 @@ pub(crate) fn on_ext4(test: &str, body: impl FnOnce(&Path) + Send) {
     let (image, at) = (dir.path().join("image"), dir.path().join("at"));
     std::fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
     std::fs::create_dir(&at).unwrap();
-    let ran = apart(UnshareFlags::NEWNS | UnshareFlags::FS, || {
-        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-            .map_err(|errno| format!("mounts cannot be made private ({errno})"))?;
+    with_own_mounts(test, || {
         attempt("mkfs.ext4", &["-q"], &image)?;
         attempt("mount", &["-o", "loop", image.to_str().unwrap()], &at)?;
         body(&at);
-        unmount(&at, UnmountFlags::DETACH).map_err(|errno| errno.to_string())
+        unmount_all(&at)
     });
-    if let Err(why) = ran {
-        pathwalk_tests::skipped(test, &why);
-    }
 }
 
 /// Returns mere existence, and every combination of read, write and execute.
