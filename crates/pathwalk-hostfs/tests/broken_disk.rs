@@ -1,5 +1,5 @@
-//! Tests of a disk of which a part can no longer be read or written. The error is the host's, `EIO`,
-//! nothing is taken for absent on its account, and all is well again when the disk is.
+//! Tests of a disk of which a part can no longer be read or written. The error is the host's,
+//! `EIO`, nothing is taken for absent on its account, and all is well again when the disk is.
 //!
 //! The disk is an image that is cut off behind its first group of blocks. It cannot grow again,
 //! since the tmpfs that it lies on is full.
