@@ -1,7 +1,7 @@
 //! The times of accesses.
 //!
 //! Whether an access is stored is decided when it happens. It is stored at the end of the call, or
-//! before the call sets the time by itself: meanwhile the clock stands still.
+//! before the call sets the time by itself or answers with it: meanwhile the clock stands still.
 //!
 //! Source: `touch_atime`, `atime_needs_update`, `relatime_need_update` of Linux.
 

@@ -74,9 +74,11 @@ impl Model {
     /// Returns the attributes of a node, as `fstatat` does. Flags: `SYMLINK_NOFOLLOW`,
     /// `EMPTY_PATH`, `NO_AUTOMOUNT`, `FORCE_SYNC`, `DONT_SYNC`.
     pub fn stat(&self, process: &mut Process, at: i32, path: &[u8], flags: AtFlags) -> Result<Status> {
-        let call = self.call(process);
+        let mut call = self.call(process);
         let age = AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC | AtFlags::NO_AUTOMOUNT;
         let node = call.lookup_to_ask(at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | age)?;
+        // A link that was followed may be the node itself.
+        call.store_accesses();
         Ok(status(&call.state, node))
     }
 

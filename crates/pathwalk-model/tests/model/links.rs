@@ -1,7 +1,7 @@
 //! Tests of symbolic and hard links.
 
 use crate::world::{AT, NOTHING, OK, World, fails, run};
-use pathwalk_model::{AtFlags, Capabilities, Credentials, Errno, Model, OpenFlags, Options};
+use pathwalk_model::{Accesses, AtFlags, Capabilities, Credentials, Errno, Model, OpenFlags, Options};
 
 /// Returns a world with links `l1` to `f`, `l2` to `l1` and so on.
 fn chain(length: u32) -> World {
@@ -165,4 +165,16 @@ fn linkat_trusts_descriptors_of_the_same_credentials() {
     let capable = Credentials::user(1, 1, &[]).with_capabilities(Capabilities::DAC_READ_SEARCH);
     other.set_credentials(capable);
     assert_eq!(link_open(model, &mut other, file, b"e"), OK);
+}
+
+#[test]
+fn a_link_that_was_followed_tells_the_time_of_that() {
+    let options = Options { accesses: Accesses::Always, ..Options::default() };
+    let World { model, root } = &mut World::with(options);
+    model.symlink(root, b".", AT, b"here").unwrap();
+    model.symlink(root, b"here", AT, b"to_here").unwrap();
+    let found = model.stat(root, AT, b"to_here/here", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    assert_ne!(found.accessed, found.born);
+    let again = model.stat(root, AT, b"here", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    assert_eq!(again.accessed, found.accessed);
 }
