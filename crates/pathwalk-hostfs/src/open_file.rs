@@ -118,7 +118,17 @@ impl Open {
         let _position = self.slot.position.lock();
         let _clearing = self.slot.clearing()?;
         let data = [IoSlice::new(data)];
-        let bytes = retry_on_intr(|| io::pwritev2(&fd, &data, POSITION, ReadWriteFlags::APPEND)).map_err(host)?;
+        let append = || retry_on_intr(|| io::pwritev2(&fd, &data, POSITION, ReadWriteFlags::APPEND));
+        let bytes = match append() {
+            // The kernel adds the length to the position before it looks where the end is, and
+            // refuses a sum past 2⁶³−1.
+            Err(io::Errno::INVAL) => {
+                fs::seek(&fd, SeekFrom::Start(0)).map_err(host)?;
+                append()
+            }
+            written => written,
+        };
+        let bytes = bytes.map_err(host)?;
         Ok(Written { bytes, end: fs::tell(&fd).map_err(host)? })
     }
 

@@ -543,3 +543,17 @@ fn a_change_of_no_owner_takes_the_bits_of_a_file_that_may_only_grow() {
     on_tmpfs(TEST, "mode=755", compare);
     on_ext4(TEST, compare);
 }
+
+#[test]
+fn an_append_at_the_largest_size_is_too_large() {
+    on_tmpfs("an_append_at_the_largest_size_is_too_large", "mode=755", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
+        let file = context.open("/file", OpenFlags::WRITE | OpenFlags::APPEND | OpenFlags::CREATE).unwrap();
+        file.set_len(i64::MAX as u64 - 1).unwrap();
+        assert_eq!(file.write(b"two"), Ok(1), "as much as there is room for");
+        assert_eq!(file.write_at(b"two", 0), Err(Errno::EFBIG));
+        assert_eq!(file.write(b"two"), Err(Errno::EINVAL), "Linux adds the length to the position first");
+        file.set_len(0).unwrap();
+        assert_eq!(file.write_at(b"two", 0), Ok(3));
+    });
+}
