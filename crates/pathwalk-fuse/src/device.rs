@@ -1,0 +1,95 @@
+//! The descriptor of `/dev/fuse`: mounting with it, and messages through it.
+//!
+//! A read gives one request as a whole, and a write takes one answer as a whole. Each thread has a
+//! descriptor of its own for the same mount, so that answers and requests of one thread do not wait
+//! for those of another.
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{self, Errno};
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+/// The device.
+const PATH: &str = "/dev/fuse";
+
+/// The request `FUSE_DEV_IOC_CLONE`: `_IOR(229, 0, uint32_t)`.
+const CLONE: Opcode = opcode::read::<u32>(229, 0);
+
+/// A descriptor for one mount.
+#[derive(Debug)]
+pub(crate) struct Device(OwnedFd);
+
+/// What a mount is made with.
+pub(crate) struct Mounting<'a> {
+    /// The name that `mount(8)` shows as the source.
+    pub(crate) source: &'a str,
+    pub(crate) flags: MountFlags,
+    /// Whether users other than the one that mounts may use it.
+    pub(crate) is_for_all: bool,
+}
+
+impl Device {
+    /// Opens the device.
+    pub(crate) fn open() -> io::Result<Device> {
+        openat(CWD, PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map(Device)
+    }
+
+    /// Mounts on a directory. The kernel checks permissions.
+    pub(crate) fn mount(&self, at: &Path, mounting: &Mounting<'_>) -> io::Result<()> {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let mut options = format!("fd={},rootmode=40000,user_id={uid},group_id={gid},default_permissions", self.0.as_raw_fd());
+        if mounting.is_for_all {
+            options += ",allow_other";
+        }
+        let options = CString::new(options).map_err(|_| Errno::INVAL)?;
+        mount(mounting.source, at, "fuse.pathwalk", mounting.flags, &*options)
+    }
+
+    /// Returns one more descriptor for the same mount, with requests of its own under way.
+    #[allow(unsafe_code)]
+    pub(crate) fn again(&self) -> io::Result<Device> {
+        let device = Device::open()?;
+        let of = self.0.as_raw_fd() as u32;
+        // SAFETY: the request reads one `u32`, the number of a descriptor that is open meanwhile.
+        unsafe { ioctl(&device.0, Setter::<CLONE, u32>::new(of)) }?;
+        Ok(device)
+    }
+
+    /// Reads a request, and returns its length. `None` once nothing is mounted any more.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        loop {
+            match io::read(&self.0, &mut *buffer) {
+                Ok(length) => return Ok(Some(length)),
+                // A request that was interrupted before it was read.
+                Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => {}
+                Err(Errno::NODEV | Errno::NOTCONN) => return Ok(None),
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Writes an answer. `ENOENT` if the request was given up meanwhile.
+    pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
+        io::write(&self.0, message).map(drop)
+    }
+}
+
+/// Unmounts. A mount that is in use goes when it is no longer, and cannot be reached before.
+pub(crate) fn detach(at: &Path) -> io::Result<()> {
+    match unmount(at, UnmountFlags::NOFOLLOW) {
+        Err(Errno::BUSY) => unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
+        other => other,
+    }
+}
+
+/// Removes a mount whose server has died, if there is one in this place.
+pub(crate) fn remove_dead(at: &Path) -> io::Result<()> {
+    match rustix::fs::stat(at) {
+        Err(Errno::NOTCONN) => detach(at),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Requests for attributes, and for the bodies of links.
+
+use pathwalk::{AtFlags, Attributes, Errno, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
+
+use super::Call;
+use crate::abi::{AttrOut, GETATTR_FH, GetAttrIn, SetAttrIn, SetFlags, StatFsOut, StatxIn, StatxOut, SxTime};
+use crate::askers::SetId;
+use crate::request::Body;
+
+/// The path of a node to its handle.
+const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
+
+impl Call<'_> {
+    pub(super) fn getattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let GetAttrIn { flags, fh, .. } = body.take()?;
+        // By its handle: the name may be gone, and the node is another file's since.
+        let handle = match flags & GETATTR_FH {
+            0 => self.node()?,
+            _ => self.server.files.get(fh)?.file.handle().clone(),
+        };
+        self.put_attributes(&handle.attributes()?)
+    }
+
+    fn put_attributes(&mut self, of: &Attributes) -> Result<(), Errno> {
+        let valid = self.server.times.attributes;
+        let attr = self.server.attr(of);
+        self.reply.put(&AttrOut { attr_valid: valid.as_secs(), attr_valid_nsec: valid.subsec_nanos(), dummy: 0, attr })
+    }
+
+    pub(super) fn setattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let set: SetAttrIn = body.take()?;
+        let handle = self.node()?;
+        self.set_owner_and_mode(&handle, &set)?;
+        self.set_size(&handle, &set)?;
+        self.set_times(&handle, &set)?;
+        self.put_attributes(&handle.attributes()?)
+    }
+
+    fn set_owner_and_mode(&mut self, handle: &Handle, set: &SetAttrIn) -> Result<(), Errno> {
+        let what = SetFlags::from_bits_retain(set.valid);
+        let uid = what.contains(SetFlags::UID).then_some(set.uid);
+        let gid = what.contains(SetFlags::GID).then_some(set.gid);
+        let context = self.context(SetId::Kept);
+        if uid.is_some() || gid.is_some() {
+            context.fchownat(handle, "", uid, gid, ITSELF)?;
+        }
+        if what.contains(SetFlags::MODE) {
+            context.fchmodat(handle, "", set.mode as u16 & 0o7777, ITSELF)?;
+        }
+        Ok(())
+    }
+
+    fn set_size(&mut self, handle: &Handle, set: &SetAttrIn) -> Result<(), Errno> {
+        let what = SetFlags::from_bits_retain(set.valid);
+        if !what.contains(SetFlags::SIZE) {
+            return Ok(());
+        }
+        let server = self.server;
+        let context = self.context(SetId::killed_if(what.contains(SetFlags::KILL_SUIDGID)));
+        if what.contains(SetFlags::FH) {
+            return server.files.get(set.fh)?.file.by(context.credentials()).set_len(set.size);
+        }
+        context.reopen(handle, OpenFlags::WRITE)?.set_len(set.size)
+    }
+
+    fn set_times(&mut self, handle: &Handle, set: &SetAttrIn) -> Result<(), Errno> {
+        let what = SetFlags::from_bits_retain(set.valid);
+        let time = |is_set, is_now, seconds: u64, nanoseconds| match () {
+            () if what.contains(is_now) => SetTime::Now,
+            () if what.contains(is_set) => SetTime::To(Timestamp { seconds: seconds as i64, nanoseconds }),
+            () => SetTime::Keep,
+        };
+        let atime = time(SetFlags::ATIME, SetFlags::ATIME_NOW, set.atime, set.atimensec);
+        let mtime = time(SetFlags::MTIME, SetFlags::MTIME_NOW, set.mtime, set.mtimensec);
+        if (atime, mtime) == (SetTime::Keep, SetTime::Keep) {
+            return Ok(());
+        }
+        self.context(SetId::Kept).utimensat(handle, "", atime, mtime, ITSELF)
+    }
+
+    pub(super) fn statx(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let asked: StatxIn = body.take()?;
+        let handle = match asked.flags & GETATTR_FH {
+            0 => self.node()?,
+            _ => self.server.files.get(asked.fh)?.file.handle().clone(),
+        };
+        let mask = StatxMask::from_bits_retain(asked.sx_mask);
+        let flags = ITSELF | (AtFlags::from_bits_truncate(asked.sx_flags) & (AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC));
+        let found = self.context(SetId::Kept).statx_at(&handle, "", flags, mask)?;
+        let known = found.mask & (StatxMask::BASIC_STATS | StatxMask::BTIME);
+        let of = Attributes::from(found);
+        let valid = self.server.times.attributes;
+        self.reply.put(&StatxOut {
+            attr_valid: valid.as_secs(),
+            attr_valid_nsec: valid.subsec_nanos(),
+            mask: known.bits(),
+            blksize: of.block_size,
+            attributes: of.flags.to_kernel(),
+            attributes_mask: of.flags_mask.to_kernel(),
+            nlink: of.nlink,
+            uid: of.uid,
+            gid: of.gid,
+            mode: of.st_mode() as u16,
+            ino: self.server.ino(of.device, of.ino),
+            size: of.size,
+            blocks: of.blocks,
+            atime: time(of.atime),
+            btime: of.btime.map(time).unwrap_or_default(),
+            ctime: time(of.ctime),
+            mtime: time(of.mtime),
+            rdev_major: of.device_node.major,
+            rdev_minor: of.device_node.minor,
+            dev_major: of.device.major,
+            dev_minor: of.device.minor,
+            ..StatxOut::default()
+        })
+    }
+
+    pub(super) fn statfs(&mut self) -> Result<(), Errno> {
+        let of = self.node()?.statfs()?;
+        self.reply.put(&StatFsOut {
+            blocks: of.blocks,
+            bfree: of.blocks_free,
+            bavail: of.blocks_available,
+            files: of.files,
+            ffree: of.files_free,
+            bsize: of.block_size as u32,
+            namelen: of.name_max as u32,
+            frsize: of.block_size as u32,
+            ..StatFsOut::default()
+        })
+    }
+
+    pub(super) fn readlink(&mut self) -> Result<(), Errno> {
+        let handle = self.node()?;
+        let context = self.askers.get(self.header.uid, self.header.gid, SetId::Kept);
+        self.reply.put_with(4095, |place| context.readlinkat(&handle, "", place))
+    }
+}
+
+fn time(of: Timestamp) -> SxTime {
+    SxTime { seconds: of.seconds, nanoseconds: of.nanoseconds, reserved: 0 }
+}

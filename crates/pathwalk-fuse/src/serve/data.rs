@@ -1,0 +1,155 @@
+//! Requests about open files and their data.
+
+use std::io::SeekFrom;
+
+use pathwalk::{Errno, FallocateFlags, File, OpenFlags, SyncWhat};
+
+use super::Call;
+use crate::abi::{
+    CopyFileRange64Out, CopyFileRangeIn, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, FSYNC_FDATASYNC, FallocateIn, FsyncIn, LseekIn,
+    LseekOut, OPEN_KILL_SUIDGID, OpenIn, OpenOut, ReadIn, ReleaseIn, WRITE_KILL_SUIDGID, WriteIn, WriteOut,
+};
+use crate::askers::SetId;
+use crate::request::Body;
+
+/// Returns the flags of an open, as far as the file system has to do with them. The kernel keeps
+/// `O_DIRECT` and `O_NONBLOCK` to itself.
+pub(super) fn flags_of(raw: u32) -> OpenFlags {
+    let raw = rustix::fs::OFlags::from_bits_retain(raw);
+    let mut flags = match raw & rustix::fs::OFlags::RWMODE {
+        rustix::fs::OFlags::WRONLY => OpenFlags::WRITE,
+        rustix::fs::OFlags::RDWR => OpenFlags::READ | OpenFlags::WRITE,
+        _ => OpenFlags::READ,
+    };
+    let same = [
+        (rustix::fs::OFlags::EXCL, OpenFlags::EXCLUSIVE),
+        (rustix::fs::OFlags::TRUNC, OpenFlags::TRUNCATE),
+        (rustix::fs::OFlags::APPEND, OpenFlags::APPEND),
+        (rustix::fs::OFlags::NOATIME, OpenFlags::NOATIME),
+    ];
+    for (there, here) in same {
+        flags.set(here, raw.contains(there));
+    }
+    flags
+}
+
+impl Call<'_> {
+    /// Keeps an open file, and puts the answer to its open.
+    pub(super) fn put_opened(&mut self, file: File) -> Result<(), Errno> {
+        self.keep_opened(file, FOPEN_KEEP_CACHE)
+    }
+
+    fn keep_opened(&mut self, file: File, open_flags: u32) -> Result<(), Errno> {
+        let device = file.handle().attributes()?.device;
+        let fh = self.server.files.add(file, device);
+        self.given.opened = Some(fh);
+        self.reply.put(&OpenOut { fh, open_flags, backing_id: 0 })
+    }
+
+    pub(super) fn open(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let OpenIn { flags, open_flags } = body.take()?;
+        let handle = self.node()?;
+        let context = self.context(SetId::killed_if(open_flags & OPEN_KILL_SUIDGID != 0));
+        // `O_EXCL` without `O_CREAT` is for block devices.
+        let file = context.reopen(&handle, flags_of(flags) - OpenFlags::EXCLUSIVE)?;
+        self.put_opened(file)
+    }
+
+    pub(super) fn opendir(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let OpenIn { flags, .. } = body.take()?;
+        let handle = self.node()?;
+        let noatime = flags_of(flags) & OpenFlags::NOATIME;
+        let file = self.context(SetId::Kept).reopen(&handle, OpenFlags::READ | OpenFlags::DIRECTORY | noatime)?;
+        let is_kept = self.server.times.is_forever();
+        self.keep_opened(file, if is_kept { FOPEN_CACHE_DIR | FOPEN_KEEP_CACHE } else { 0 })
+    }
+
+    pub(super) fn release(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let ReleaseIn { fh, .. } = body.take()?;
+        self.server.files.remove(fh);
+        Ok(())
+    }
+
+    pub(super) fn read(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let ReadIn { fh, offset, size, .. } = body.take()?;
+        let opened = self.server.files.get(fh)?;
+        self.reply.put_with(size as usize, |place| {
+            let mut filled = 0;
+            // A short answer is taken for the end of the file.
+            while filled < place.len() {
+                match opened.file.read_at(&mut place[filled..], offset + filled as u64) {
+                    Ok(0) => break,
+                    Ok(length) => filled += length,
+                    Err(_) if filled > 0 => break,
+                    Err(errno) => return Err(errno),
+                }
+            }
+            Ok(filled)
+        })
+    }
+
+    pub(super) fn write(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let WriteIn { fh, offset, size, write_flags, .. } = body.take()?;
+        let data = body.bytes(size)?;
+        let opened = self.server.files.get(fh)?;
+        let context = self.context(SetId::killed_if(write_flags & WRITE_KILL_SUIDGID != 0));
+        let written = opened.file.by(context.credentials()).write_at(data, offset)?;
+        self.reply.put(&WriteOut { size: written as u32, padding: 0 })
+    }
+
+    pub(super) fn fsync(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let FsyncIn { fh, flags, .. } = body.take()?;
+        let what = if flags & FSYNC_FDATASYNC != 0 { SyncWhat::Data } else { SyncWhat::All };
+        self.server.files.get(fh)?.file.sync(what)
+    }
+
+    pub(super) fn syncfs(&mut self) -> Result<(), Errno> {
+        let root = self.server.context.root().clone();
+        self.context(SetId::Kept).reopen(&root, OpenFlags::READ)?.syncfs()
+    }
+
+    pub(super) fn fallocate(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let FallocateIn { fh, offset, length, mode, .. } = body.take()?;
+        let opened = self.server.files.get(fh)?;
+        let mode = FallocateFlags::from_bits(mode).ok_or(Errno::EOPNOTSUPP)?;
+        // The request does not tell whether suid and sgid bits stay. The safe answer is that they
+        // go, as they do on each local file system for a user without `CAP_FSETID`.
+        let set_id = SetId::killed_if(self.header.uid != 0);
+        opened.file.by(self.context(set_id).credentials()).fallocate(mode, offset, length)
+    }
+
+    pub(super) fn lseek(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        const SEEK_DATA: u32 = 3;
+        const SEEK_HOLE: u32 = 4;
+        let LseekIn { fh, offset, whence, .. } = body.take()?;
+        let opened = self.server.files.get(fh)?;
+        let offset = match whence {
+            SEEK_DATA => opened.file.seek_data(offset)?,
+            SEEK_HOLE => opened.file.seek_hole(offset)?,
+            // The kernel knows the others itself, but for the end of a file of unknown size.
+            2 => opened.file.seek(SeekFrom::End(offset as i64))?,
+            _ => return Err(Errno::EINVAL),
+        };
+        self.reply.put(&LseekOut { offset })
+    }
+
+    pub(super) fn copy_file_range(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let copied = self.copy(body, u64::from(u32::MAX) & !0xfff)?;
+        self.reply.put(&WriteOut { size: copied as u32, padding: 0 })
+    }
+
+    pub(super) fn copy_file_range_64(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let bytes_copied = self.copy(body, u64::MAX)?;
+        self.reply.put(&CopyFileRange64Out { bytes_copied })
+    }
+
+    fn copy(&mut self, body: &mut Body<'_>, most: u64) -> Result<u64, Errno> {
+        let CopyFileRangeIn { fh_in, off_in, fh_out, off_out, len, .. } = body.take()?;
+        let (from, to) = (self.server.files.get(fh_in)?, self.server.files.get(fh_out)?);
+        // As of `fallocate`.
+        let set_id = SetId::killed_if(self.header.uid != 0);
+        let by = from.file.by(self.context(set_id).credentials());
+        let length = usize::try_from(len.min(most)).unwrap_or(usize::MAX);
+        Ok(by.copy_file_range(Some(off_in), &to.file, Some(off_out), length)? as u64)
+    }
+}

@@ -1,0 +1,98 @@
+//! Listing directories.
+
+use std::io::SeekFrom;
+
+use pathwalk::{EntryHandles, Errno, Listed, ListedNode};
+
+use super::Call;
+use crate::abi::{Dirent, EntryOut, ReadIn};
+use crate::askers::SetId;
+use crate::opened::Opened;
+use crate::request::Body;
+
+/// What an entry takes with a name of 24 bytes.
+const USUAL_NAME: usize = 24;
+
+/// The length of what precedes a name.
+const DIRENT: usize = size_of::<Dirent>();
+
+impl Call<'_> {
+    pub(super) fn readdir(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let ReadIn { fh, offset, size, .. } = body.take()?;
+        let (opened, most) = (self.server.files.get(fh)?, size as usize);
+        let _listing = begin(&opened, offset)?;
+        loop {
+            let room = (most - self.reply.body_length()) / (DIRENT + USUAL_NAME);
+            let listed = opened.file.getdents(room.max(1));
+            let Some(listed) = self.some_of(listed)? else { return Ok(()) };
+            for entry in &listed {
+                if self.reply.body_length() + length_of(entry, 0) > most {
+                    return Ok(());
+                }
+                self.put_dirent(&opened, entry)?;
+            }
+        }
+    }
+
+    pub(super) fn readdirplus(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let ReadIn { fh, offset, size, .. } = body.take()?;
+        let (opened, most) = (self.server.files.get(fh)?, size as usize);
+        let _listing = begin(&opened, offset)?;
+        loop {
+            let room = (most - self.reply.body_length()) / (size_of::<EntryOut>() + DIRENT + USUAL_NAME);
+            let listed = self.context(SetId::Kept).readdirplus(&opened.file, room.max(1), EntryHandles::With);
+            let Some(listed) = self.some_of(listed)? else { return Ok(()) };
+            for node in listed {
+                if self.reply.body_length() + length_of(&node.entry, size_of::<EntryOut>()) > most {
+                    return Ok(());
+                }
+                self.put_entry_of(&node)?;
+                self.put_dirent(&opened, &node.entry)?;
+            }
+        }
+    }
+
+    /// Returns what was listed. `None` at the end, and for an error behind entries, which comes
+    /// with the next request.
+    fn some_of<T>(&self, listed: Result<Vec<T>, Errno>) -> Result<Option<Vec<T>>, Errno> {
+        match listed {
+            Ok(listed) if listed.is_empty() => Ok(None),
+            Ok(listed) => Ok(Some(listed)),
+            Err(_) if self.reply.body_length() > 0 => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Puts the node of an entry. The kernel counts no lookup of `.` and `..`, and looks up the
+    /// others itself that come without.
+    fn put_entry_of(&mut self, node: &ListedNode) -> Result<(), Errno> {
+        match (&node.attributes, &node.handle) {
+            (Ok(attributes), Some(handle)) if !matches!(&*node.entry.name, b"." | b"..") => {
+                self.put_entry(handle.clone(), attributes)
+            }
+            _ => self.reply.put(&EntryOut::default()),
+        }
+    }
+
+    fn put_dirent(&mut self, opened: &Opened, entry: &Listed) -> Result<(), Errno> {
+        let kind = u32::from(entry.kind as u8);
+        let ino = self.server.ino(opened.device, entry.ino);
+        self.reply.put(&Dirent { ino, off: entry.cookie, namelen: entry.name.len() as u32, kind })?;
+        self.reply.put_bytes(&entry.name)?;
+        self.reply.align()
+    }
+}
+
+/// Begins a listing where an earlier one ended. Another listing of the same open directory waits
+/// until the lock is given back.
+fn begin(opened: &Opened, at: u64) -> Result<parking_lot::MutexGuard<'_, ()>, Errno> {
+    let listing = opened.listing.lock();
+    if opened.file.stream_position()? != at {
+        opened.file.seek(SeekFrom::Start(at))?;
+    }
+    Ok(listing)
+}
+
+fn length_of(entry: &Listed, before: usize) -> usize {
+    before + (DIRENT + entry.name.len()).next_multiple_of(8)
+}

@@ -1,0 +1,137 @@
+//! Requests by name: to find, to make, to remove and to move.
+
+use pathwalk::{AtFlags, Errno, FileType, Handle, LinkFlags, NewKind, OpenFlags, OpenHow, RenameFlags, Resolve, UnlinkFlags};
+
+use super::{Call, decoded};
+use crate::abi::{
+    BatchForgetIn, CreateIn, EntryOut, ForgetIn, ForgetOne, LinkIn, MkdirIn, MknodIn, OPEN_KILL_SUIDGID, Rename2In, RenameIn,
+};
+use crate::askers::SetId;
+use crate::request::Body;
+use crate::serve::data::flags_of;
+
+impl Call<'_> {
+    pub(super) fn look_up(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let (parent, name) = (self.node()?, body.text()?);
+        match self.find(&parent, name) {
+            Err(Errno::ENOENT) if !self.server.times.absence.is_zero() => {
+                let times = &self.server.times;
+                self.reply.put(&EntryOut {
+                    entry_valid: times.absence.as_secs(),
+                    entry_valid_nsec: times.absence.subsec_nanos(),
+                    ..EntryOut::default()
+                })
+            }
+            found => found,
+        }
+    }
+
+    /// Puts the answer to a lookup of a name.
+    fn find(&mut self, parent: &Handle, name: &[u8]) -> Result<(), Errno> {
+        let handle = self.context(SetId::Kept).lookup_at(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let attributes = handle.attributes()?;
+        self.put_entry(handle, &attributes)
+    }
+
+    pub(super) fn forget(&mut self, body: &mut Body<'_>) {
+        if let Ok(ForgetIn { nlookup }) = body.take() {
+            self.server.nodes.forget(self.header.nodeid, nlookup);
+        }
+    }
+
+    pub(super) fn batch_forget(&mut self, body: &mut Body<'_>) {
+        let Ok(BatchForgetIn { count, .. }) = body.take() else { return };
+        for _ in 0..count {
+            let Ok(ForgetOne { nodeid, nlookup }) = body.take() else { return };
+            self.server.nodes.forget(nodeid, nlookup);
+        }
+    }
+
+    pub(super) fn create(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let create: CreateIn = body.take()?;
+        let (parent, name) = (self.node()?, body.text()?);
+        let mut context = self.context(SetId::killed_if(create.open_flags & OPEN_KILL_SUIDGID != 0)).clone();
+        context.umask(create.umask as u16 & 0o777);
+        let flags = flags_of(create.flags) | OpenFlags::CREATE | OpenFlags::NOFOLLOW;
+        let file =
+            context.openat(&parent, name, OpenHow { flags, mode: create.mode as u16 & 0o7777, resolve: Resolve::empty() })?;
+        let attributes = file.handle().attributes()?;
+        self.put_entry(file.handle().clone(), &attributes)?;
+        self.put_opened(file)
+    }
+
+    pub(super) fn tmpfile(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let create: CreateIn = body.take()?;
+        let parent = self.node()?;
+        let flags = flags_of(create.flags) | OpenFlags::TMPFILE;
+        let how = OpenHow { flags: flags - OpenFlags::CREATE, mode: create.mode as u16 & 0o7777, resolve: Resolve::empty() };
+        let file = self.maker(create.umask).reopen(&parent, how)?;
+        let attributes = file.handle().attributes()?;
+        self.put_entry(file.handle().clone(), &attributes)?;
+        self.put_opened(file)
+    }
+
+    pub(super) fn mknod(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let made: MknodIn = body.take()?;
+        let (parent, name) = (self.node()?, body.text()?);
+        let kind = match FileType::from_mode(made.mode).ok_or(Errno::EINVAL)? {
+            FileType::Regular => NewKind::Regular,
+            FileType::Fifo => NewKind::Fifo,
+            FileType::Socket => NewKind::Socket,
+            FileType::CharDevice => NewKind::CharDevice(decoded(made.rdev)),
+            FileType::BlockDevice => NewKind::BlockDevice(decoded(made.rdev)),
+            FileType::Directory | FileType::Symlink => return Err(Errno::EINVAL),
+        };
+        self.maker(made.umask).mknodat(&parent, name, kind, made.mode as u16 & 0o7777)?;
+        self.find(&parent, name)
+    }
+
+    pub(super) fn mkdir(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let made: MkdirIn = body.take()?;
+        let (parent, name) = (self.node()?, body.text()?);
+        self.maker(made.umask).mkdirat(&parent, name, made.mode as u16 & 0o7777)?;
+        self.find(&parent, name)
+    }
+
+    pub(super) fn symlink(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let (parent, name, link) = (self.node()?, body.text()?, body.text()?);
+        self.context(SetId::Kept).symlinkat(link, &parent, name)?;
+        self.find(&parent, name)
+    }
+
+    pub(super) fn link(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let LinkIn { oldnodeid } = body.take()?;
+        let (parent, name) = (self.node()?, body.text()?);
+        let old = self.server.nodes.handle(oldnodeid)?;
+        self.context(SetId::Kept).linkat(&old, "", &parent, name, LinkFlags::EMPTY_PATH)?;
+        self.find(&parent, name)
+    }
+
+    pub(super) fn unlink(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let (parent, name) = (self.node()?, body.text()?);
+        self.context(SetId::Kept).unlinkat(&parent, name, UnlinkFlags::empty())
+    }
+
+    pub(super) fn rmdir(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let (parent, name) = (self.node()?, body.text()?);
+        self.context(SetId::Kept).unlinkat(&parent, name, UnlinkFlags::REMOVEDIR)
+    }
+
+    pub(super) fn rename(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let RenameIn { newdir } = body.take()?;
+        self.move_to(newdir, RenameFlags::empty(), body)
+    }
+
+    pub(super) fn rename2(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        let Rename2In { newdir, flags, .. } = body.take()?;
+        // `RENAME_WHITEOUT` makes a device that only overlays understand.
+        let flags = RenameFlags::from_bits(flags).ok_or(Errno::EINVAL)?;
+        self.move_to(newdir, flags, body)
+    }
+
+    fn move_to(&mut self, newdir: u64, flags: RenameFlags, body: &mut Body<'_>) -> Result<(), Errno> {
+        let (from, to) = (self.node()?, self.server.nodes.handle(newdir)?);
+        let (old, new) = (body.text()?, body.text()?);
+        self.context(SetId::Kept).renameat(&from, old, &to, new, flags)
+    }
+}
