@@ -72,7 +72,7 @@ impl HostFs {
     pub(crate) fn node_of(&self, handle: &FileHandle) -> Result<Node, Errno> {
         let (kind, connects) = (handle.kind() & !CONNECTS, handle.kind() & CONNECTS != 0);
         let mount = open_beneath(self.tree.root.as_fd(), b".", TO_READ | OFlags::DIRECTORY).map_err(errno)?;
-        let opened = calls::open_by_handle(mount.as_fd(), (kind, handle.bytes()), connects);
+        let opened = open_settled(|| calls::open_by_handle(mount.as_fd(), (kind, handle.bytes()), connects));
         let reached = Reached::itself(opened.map_err(|error| match error {
             // Not a handle of this file system.
             io::Errno::INVAL | io::Errno::NOENT => Errno::ESTALE,
@@ -193,4 +193,17 @@ impl HostFs {
         }
         Ok(FoundName { dir: found, name: name.bytes().into() })
     }
+}
+
+/// Opens a node by a handle, again while the kernel gives the inode number to a new file: it then
+/// says `ENOMEM` of the old one (`iget_locked`), and `ESTALE` a moment later.
+fn open_settled(open: impl Fn() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+    const MOST: u32 = 1000;
+    for _ in 0..MOST {
+        match open() {
+            Err(io::Errno::NOMEM) => std::thread::yield_now(),
+            opened => return opened,
+        }
+    }
+    open()
 }

@@ -130,6 +130,32 @@ fn nodes_are_found_again_after_a_restart() -> Test {
 }
 
 #[test]
+fn a_node_is_gone_while_its_number_is_given_to_another() -> Test {
+    let dir = tempfile::tempdir()?;
+    if !may_open("a_node_is_gone_while_its_number_is_given_to_another", dir.path()) {
+        return Ok(());
+    }
+    let context = fresh(dir.path());
+    context.write("/file", "data")?;
+    let handle = handle(&context, "/file", PLAIN)?;
+    context.unlink("/file")?;
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let relaxed = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(relaxed) {
+                fs::write(dir.path().join("other"), "").unwrap();
+                fs::remove_file(dir.path().join("other")).unwrap();
+            }
+        });
+        let answers: Vec<_> = (0..20_000).map(|_| text(&context, &handle)).collect();
+        is_over.store(true, relaxed);
+        assert_eq!(answers.iter().find(|answer| **answer != Err(Errno::ESTALE)), None);
+    });
+    Ok(())
+}
+
+#[test]
 fn nothing_outside_of_the_root_is_reached() -> Test {
     let (dir, root, outside) = common::root_and_outside();
     if !may_open("nothing_outside_of_the_root_is_reached", &root) {
