@@ -1,13 +1,14 @@
 //! The time of the last change of a node, which is its change cookie, too.
 //!
 //! The clock may stand still between two changes. So a time that was given out as a cookie is
-//! marked, and the next change gets a later one, by a nanosecond if need be. A node that is not
-//! asked for its cookie pays one test for each change, and no memory. That is what Linux does with
-//! the flag of `i_version` and of times with several grains (`I_CTIME_QUERIED`).
+//! marked, and the next change gets a later one, by a nanosecond if need be. It keeps the mark until
+//! the clock has passed it. A node that is not asked for its cookie pays one test for each change,
+//! and no memory. That is what Linux does with the flag of `i_version` and of times with several
+//! grains (`I_CTIME_QUERIED`).
 //!
 //! What always holds: a cookie is greater than all that were given out before the last change. The
-//! clock may go back; the time of a change goes back with it only if the last one was not given
-//! out.
+//! clock may go back; the time of a change goes back with it only if no time since was given out
+//! that the clock had not passed.
 //!
 //! Locks: a change holds the node's lock exclusively, and a request for the cookie holds it shared.
 //! A thread that adds or removes a name of the node has only its directory's lock, and so uses
@@ -18,7 +19,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::Timestamp;
 
-/// The mark of a time that was given out as a cookie.
+/// The mark of a time that was given out as a cookie, or that follows one which the clock has not
+/// passed.
 const GIVEN_OUT: u64 = 1 << 63;
 
 /// The number of bits of the nanoseconds.
@@ -72,7 +74,11 @@ impl ChangeTime {
 #[inline]
 fn following(before: u64, now: Timestamp) -> u64 {
     let now = packed(now);
-    if before & GIVEN_OUT == 0 { now } else { now.max(after(before & !GIVEN_OUT)) }
+    if before & GIVEN_OUT == 0 {
+        return now;
+    }
+    let least = after(before & !GIVEN_OUT);
+    if now > least { now } else { least | GIVEN_OUT }
 }
 
 /// Returns the time of a nanosecond later.
@@ -126,19 +132,35 @@ mod tests {
             touch(&time, at(5, 0));
             assert_eq!(time.time(), at(5, 999_999_999), "the clock went back");
             touch(&time, at(4, 0));
-            assert_eq!(time.time(), at(4, 0), "that time was not given out");
-            touch(&time, at(5, 999_999_999));
+            assert_eq!(time.time(), at(6, 0), "it follows one that was");
+            touch(&time, at(7, 0));
+            touch(&time, at(4, 0));
+            assert_eq!(time.time(), at(4, 0), "the clock had passed it");
+            touch(&time, at(8, 999_999_999));
             let second = time.give_out();
-            touch(&time, at(5, 999_999_999));
-            assert_eq!(time.time(), at(6, 0));
+            touch(&time, at(8, 999_999_999));
+            assert_eq!(time.time(), at(9, 0));
             assert!(first < second && second < time.give_out());
-            touch(&time, at(9, 1));
-            assert_eq!(time.time(), at(9, 1));
+            touch(&time, at(10, 1));
+            assert_eq!(time.time(), at(10, 1));
             time.touch_if_given_out();
-            assert_eq!(time.time(), at(9, 1));
+            assert_eq!(time.time(), at(10, 1));
             time.give_out();
             time.touch_if_given_out();
-            assert_eq!(time.time(), at(9, 2));
+            assert_eq!(time.time(), at(10, 2));
+        }
+    }
+
+    #[test]
+    fn a_cookie_does_not_come_again_after_several_changes() {
+        let time = ChangeTime::default();
+        time.begin(at(5, 0));
+        let mut last = time.give_out();
+        for changes in 1..5 {
+            (0..changes).for_each(|_| time.touch(at(5, 0)));
+            let cookie = time.give_out();
+            assert!(cookie > last, "{changes} changes: {cookie} after {last}");
+            last = cookie;
         }
     }
 
