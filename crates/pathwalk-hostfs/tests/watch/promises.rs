@@ -1,5 +1,6 @@
 //! What is promised between two processes: reads of what was written, and the time that it takes.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use pathwalk::Errno;
@@ -169,5 +170,38 @@ fn further_names_are_seen() {
         ["unlink b/two", "unlink outside/c/three"].into_iter().for_each(|command| child.run(command));
         watched.fs.catch_up();
         assert_eq!(of("/a/one"), Ok((1, 3)));
+    });
+}
+
+#[test]
+fn a_name_that_was_absent_and_is_listed_is_not_forgotten() {
+    by_both("a_name_that_was_absent_and_is_listed_is_not_forgotten", |dir, watched, _| {
+        fs::create_dir(dir.join("d")).unwrap();
+        let context = &watched.context;
+        let _held = context.lookup("/d").unwrap();
+        assert!(context.lstat("/d/a").is_err());
+        fs::write(dir.join("d/a"), "").unwrap();
+        watched.fs.catch_up();
+        // The listing finds the name in the caches, as an absence that is in doubt.
+        assert_eq!(context.read_dir("/d").unwrap().count(), 1);
+        pathwalk::internals::evict(context.vfs(), 100);
+        assert!(context.lstat("/d/a").is_ok(), "{}", watched.state());
+    });
+}
+
+#[test]
+fn a_file_that_had_lost_its_name_is_read_again_under_the_next_one() {
+    by_both("a_file_that_had_lost_its_name_is_read_again_under_the_next_one", |dir, watched, _| {
+        let (a, b, context) = (dir.join("a"), dir.join("b"), &watched.context);
+        fs::write(&a, "1").unwrap();
+        let held = context.lookup("/a").unwrap();
+        fs::rename(&a, &b).unwrap();
+        watched.fs.catch_up();
+        assert!(context.lstat("/a").is_err());
+        assert_eq!(held.attributes().unwrap().size, 1);
+        // The report is about a name that is not cached, and the node is.
+        fs::write(&b, "longer").unwrap();
+        watched.fs.catch_up();
+        assert_eq!(context.lstat("/b").unwrap().size, 6, "{}", watched.state());
     });
 }

@@ -99,6 +99,11 @@ impl Doubts {
         OfNodes(self.of_nodes.load(Ordering::SeqCst))
     }
 
+    /// Returns whether there was a report about a node, or about a name by its directory's node.
+    pub(crate) fn were_any(&self) -> bool {
+        self.of_nodes.load(Ordering::SeqCst) != 0
+    }
+
     /// Returns which sweeps there were, before something leaves a place where a sweep finds it.
     pub(crate) fn sweeps(&self) -> Sweeps {
         // In this order: a sweep that ends in between counts as running.

@@ -136,8 +136,9 @@ impl Caches {
     }
 
     /// Marks the attributes of a node as unknown, found by its key, and with [`OfNode::All`] the
-    /// body of a link. Returns its dentry, if it has exactly one and is no link. Takes no pin on
-    /// the inode, since the last pin that is given back calls the file system.
+    /// body of a link. With [`OfNode::Names`], mode and owner stay known. Returns its dentry, if it
+    /// has exactly one and is no link. Takes no pin on the inode, since the last pin that is given
+    /// back calls the file system.
     pub(crate) fn doubt_node(&self, superblock: SuperblockId, key: NodeKey, what: OfNode) -> Option<Pinned<'_>> {
         self.doubts.report_node();
         // Lookups under way may have the attributes of a node that has no inode yet.
@@ -154,10 +155,11 @@ impl Caches {
         };
         self.inodes.find_matching(hash, key, here, &held);
         let id = found.get()?;
-        if what != OfNode::Names {
-            self.versions.moved(id);
-            self.mark_held(id, flags::STALE | flags::MARKED | flags::UNKNOWN, held.stripe());
-        }
+        // A change of a name changes times of the directory.
+        let mark =
+            if what == OfNode::Names { flags::STALE | flags::MARKED } else { flags::STALE | flags::MARKED | flags::UNKNOWN };
+        self.versions.moved(id);
+        self.mark_held(id, mark, held.stripe());
         if what == OfNode::All {
             self.leave_body_out_held(id, held.stripe());
         }

@@ -139,7 +139,8 @@ impl Caches {
         let writing = self.dentries.write(id);
         let hash = (writing.flags() & flags::UNHASHED == 0).then(|| self.hash_of(parent, id));
         if let Some(hash) = hash {
-            if writing.flags() & flags::NEGATIVE == 0 {
+            // An absence in doubt may stand for a name, which a listing has found in the table.
+            if writing.flags() & flags::NEGATIVE == 0 || writing.flags() & flags::DOUBTFUL != 0 {
                 self.set_known(parent, Known::Nothing, &held);
             }
             self.dentries.table().remove(hash, id.0);
