@@ -1,8 +1,8 @@
 //! The time of the last change of a node, which is its change cookie, too.
 //!
 //! The clock may stand still between two changes. So a time that was given out as a cookie is
-//! marked, and the next change gets a later one, by a nanosecond if need be. That one keeps the mark
-//! until the clock has passed it. A node that is not asked for its cookie pays one test for each
+//! marked, and the next change gets a later one, by a nanosecond if need be. That one keeps the
+//! mark until the clock has passed it. A node that is not asked for its cookie pays one test for each
 //! change, and no memory. That is what Linux does with the flag of `i_version` and of times with
 //! several grains (`I_CTIME_QUERIED`).
 //!
