@@ -2,9 +2,9 @@
 //!
 //! The clock may stand still between two changes. So a time that was given out as a cookie is
 //! marked, and the next change gets a later one, by a nanosecond if need be. That one keeps the
-//! mark until the clock has passed it. A node that is not asked for its cookie pays one test for each
-//! change, and no memory. That is what Linux does with the flag of `i_version` and of times with
-//! several grains (`I_CTIME_QUERIED`).
+//! mark until the clock has passed it. A node that is not asked for its cookie pays one test for
+//! each change, and no memory. That is what Linux does with the flag of `i_version` and of times
+//! with several grains (`I_CTIME_QUERIED`).
 //!
 //! What always holds: a cookie is greater than all that were given out before the last change. The
 //! clock may go back; the time of a change goes back with it only if no time since was given out
