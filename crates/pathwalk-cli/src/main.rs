@@ -1,9 +1,10 @@
-//! The `pathwalk` program: replays recorded lookups through the engine and through the kernel,
-//! explains one lookup, watches a directory, and runs benches.
+//! The `pathwalk` program: mounts trees, replays recorded lookups through the engine and through
+//! the kernel, explains one lookup, watches a directory, and runs benches.
 //!
 //! - [`args`]: the command line;
 //! - [`replay`]: every lookup answered twice, compared and timed;
 //! - [`explain`]: one lookup step by step, and the reason for its end;
+//! - [`mount`]: a tree on a directory, served through `/dev/fuse`;
 //! - [`watch`]: what changes below a directory, as it happens;
 //! - [`enclosure`]: another root, by privilege or by a user namespace;
 //! - [`bench`]: the benches of `pathwalk-bench` as tables or JSON, with [`instructions`] counted
@@ -18,6 +19,7 @@ mod enclosure;
 mod exits;
 mod explain;
 mod instructions;
+mod mount;
 mod output;
 mod pages;
 mod replay;
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Mount(args) => mount::run(&args),
         Command::Completions(args) => pages::complete(&args),
         Command::Man(args) => pages::write_pages(&args),
         Command::Count(args) => instructions::run_counted(&args),

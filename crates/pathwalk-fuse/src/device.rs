@@ -13,6 +13,8 @@ use rustix::io::{self, Errno};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
+use crate::helper;
+
 /// The device.
 const PATH: &str = "/dev/fuse";
 
@@ -49,6 +51,11 @@ impl Device {
         mount(mounting.source, at, "fuse.pathwalk", mounting.flags, &*options)
     }
 
+    /// Takes the descriptor of a mount that another program made.
+    pub(crate) fn of_mount(descriptor: OwnedFd) -> Device {
+        Device(descriptor)
+    }
+
     /// Returns one more descriptor for the same mount, with requests of its own under way.
     #[allow(unsafe_code)]
     pub(crate) fn again(&self) -> io::Result<Device> {
@@ -82,6 +89,7 @@ impl Device {
 pub(crate) fn detach(at: &Path) -> io::Result<()> {
     match unmount(at, UnmountFlags::NOFOLLOW) {
         Err(Errno::BUSY) => unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
+        Err(Errno::PERM) => helper::unmount(at).map_err(|_| Errno::PERM),
         other => other,
     }
 }

@@ -1,0 +1,76 @@
+//! Mount points: which are refused.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use pathwalk_bench::machine::escaped;
+use pathwalk_hostfs::mountinfo::{self, Line};
+use rustix::io::Errno;
+
+/// The type of the program's mounts.
+const KIND: &[u8] = b"fuse.pathwalk";
+
+/// Checks a mount point, and returns it without links. One whose program has died is taken as it
+/// is.
+pub(super) fn check(at: &Path) -> anyhow::Result<PathBuf> {
+    let shown = escaped(at);
+    let metadata = match at.metadata() {
+        Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => return Ok(at.to_owned()),
+        metadata => metadata.with_context(|| format!("the mount point \"{shown}\"; make that directory, or name another"))?,
+    };
+    if !metadata.is_dir() {
+        bail!("the mount point \"{shown}\" is no directory; name one");
+    }
+    let at = at.canonicalize().with_context(|| format!("the mount point \"{shown}\""))?;
+    if find(&at).is_some_and(|line| line.kind == KIND) {
+        bail!("a tree of pathwalk is mounted on \"{shown}\"; unmount it by pathwalk umount, or name another directory");
+    }
+    Ok(at)
+}
+
+/// Refuses a mount point in a directory that is in the tree. The mount would contain itself.
+pub(super) fn check_outside(at: &Path, hosts: &[PathBuf]) -> anyhow::Result<()> {
+    match hosts.iter().find(|host| at.starts_with(host)) {
+        None => Ok(()),
+        Some(host) => bail!(
+            "the mount point \"{}\" is in \"{}\", which is mounted there: the mount would contain itself; name a directory outside",
+            escaped(at),
+            escaped(host)
+        ),
+    }
+}
+
+/// Refuses a mount that came into a directory of the tree by propagation to another mount.
+pub(super) fn check_not_within(at: &Path, hosts: &[PathBuf]) -> anyhow::Result<()> {
+    let Some(own) = find(at) else { return Ok(()) };
+    let mut points = mountinfo::now().into_iter().filter(|line| line.device == own.device).map(|line| path(&line));
+    points.try_for_each(|point| check_outside(&point, hosts))
+}
+
+/// Returns the topmost mount in a place. The mounted file system is not asked.
+fn find(at: &Path) -> Option<Line> {
+    mountinfo::now().into_iter().rfind(|line| line.point == at.as_os_str().as_bytes())
+}
+
+fn path(line: &Line) -> PathBuf {
+    std::ffi::OsStr::from_bytes(&line.point).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_within_themselves_are_refused() {
+        let check = |at: &str, host: &str| check_outside(at.as_ref(), &[PathBuf::from("/other"), host.into()]).is_ok();
+        assert!(check("/mnt", "/srv") && check("/srv2", "/srv") && check("/a", "/a/b"));
+        assert!(!check("/srv/mnt", "/srv") && !check("/srv", "/srv") && !check("/mnt", "/"));
+    }
+
+    #[test]
+    fn a_missing_mount_point_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(check(&dir.path().join("x")).unwrap_err().to_string().contains("make that directory"));
+    }
+}

@@ -1,0 +1,118 @@
+//! The program that serves a mount: from the check of the mount point to the end of the mount.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use anyhow::Context as _;
+use pathwalk_bench::machine::escaped;
+use pathwalk_fuse::{MountError, Mounted};
+use rustix::fs::Mode;
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::options::Options;
+use super::source::Source;
+use super::{background, place};
+use crate::output;
+
+/// Where the program runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ground {
+    /// In the shell that started it.
+    Foreground,
+    /// As the child of [`background::start`].
+    Background,
+}
+
+/// What the program waits for.
+enum Event {
+    /// A signal to end.
+    Stop,
+    /// The end of the mount.
+    Ended,
+}
+
+/// Mounts, reports that it is ready, and serves until the end of the mount.
+pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, ground: Ground) -> anyhow::Result<ExitCode> {
+    let (sender, events) = channel();
+    watch_signals(sender.clone())?;
+    // Modes are as the callers on the mount want them.
+    rustix::process::umask(Mode::empty());
+    let at = place::check(at)?;
+    let tree = source.build(&mut options)?;
+    place::check_outside(&at, &tree.hosts)?;
+    let mounted = pathwalk_fuse::mount(&tree.context, &at, &of_kernel(&options, &tree, name)).map_err(advised)?;
+    place::check_not_within(mounted.at(), &tree.hosts)?;
+    let mounted = Arc::new(mounted);
+    watch_end(Arc::clone(&mounted), sender)?;
+    match ground {
+        Ground::Foreground => output::print_unbroken(&format!("{name} is mounted on {}\n", escaped(mounted.at())))?,
+        Ground::Background => {
+            background::leave_session()?;
+            background::report_ready()?;
+        }
+    }
+    // A service manager that cannot be told waits until its time is over, and says so.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    if let Ok(Event::Stop) = events.recv() {
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        mounted.detach().with_context(|| format!("unmounting \"{}\"", escaped(mounted.at())))?;
+        // Files that are open are served until they are closed, or there is a second signal.
+        let _ = events.recv();
+    }
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the options as the kernel's side of the mount has them.
+fn of_kernel(options: &Options, tree: &super::tree::Tree, name: &str) -> pathwalk_fuse::Options {
+    let mut of_kernel = pathwalk_fuse::Options::default();
+    of_kernel.source = options.shown.clone().unwrap_or_else(|| name.to_owned());
+    of_kernel.times = tree.times;
+    of_kernel.allow_other = options.allow_other;
+    of_kernel.read_only = options.read_only;
+    of_kernel.dev = options.dev;
+    of_kernel.suid = options.suid;
+    of_kernel.exec = !options.noexec;
+    of_kernel.sync = options.sync;
+    of_kernel
+}
+
+/// Returns an error of mounting with what can be done about it.
+fn advised(error: MountError) -> anyhow::Error {
+    let advice = match &error {
+        MountError::Device(_) => "load it by: modprobe fuse; in a container, pass the device: --device /dev/fuse",
+        MountError::Refused { said, .. } if said.contains("user_allow_other") => {
+            "leave the option allow_other out, or have root write user_allow_other into /etc/fuse.conf"
+        }
+        MountError::Refused { said, .. } if said.contains("/dev/fuse") => "have root allow it by: chmod 666 /dev/fuse",
+        MountError::MountPoint { .. } => "name a directory that you may mount on",
+        _ => return error.into(),
+    };
+    anyhow::anyhow!("{error}; {advice}")
+}
+
+/// Reports signals to end.
+fn watch_signals(sender: Sender<Event>) -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("waiting for signals")?;
+    let watch = move || {
+        // The program ends with its main thread, whether this is heard or not.
+        signals.forever().all(|_| sender.send(Event::Stop).is_ok());
+    };
+    thread::Builder::new().name("signals".into()).spawn(watch).context("starting a thread")?;
+    Ok(())
+}
+
+/// Reports the end of the mount.
+fn watch_end(mounted: Arc<Mounted>, sender: Sender<Event>) -> anyhow::Result<()> {
+    let watch = move || {
+        mounted.wait();
+        let _ = sender.send(Event::Ended);
+    };
+    thread::Builder::new().name("end".into()).spawn(watch).context("starting a thread")?;
+    Ok(())
+}
