@@ -11,9 +11,9 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{self, Errno};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, mount};
 
-use crate::helper;
+use crate::unmount::{WhileInUse, unmount};
 
 /// The device.
 const PATH: &str = "/dev/fuse";
@@ -87,11 +87,8 @@ impl Device {
 
 /// Unmounts. A mount that is in use goes when it is no longer, and cannot be reached before.
 pub(crate) fn detach(at: &Path) -> io::Result<()> {
-    match unmount(at, UnmountFlags::NOFOLLOW) {
-        Err(Errno::BUSY) => unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
-        Err(Errno::PERM) => helper::unmount(at).map_err(|_| Errno::PERM),
-        other => other,
-    }
+    let done = unmount(at, WhileInUse::Goes);
+    done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::PERM))
 }
 
 /// Removes a mount whose server has died, if there is one in this place.

@@ -18,6 +18,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
 };
 
+use crate::WhileInUse;
 use crate::device::Mounting;
 
 const PROGRAM: &str = "fusermount3";
@@ -51,9 +52,11 @@ pub(crate) fn mount(at: &Path, mounting: &Mounting<'_>) -> Result<OwnedFd, Refus
     received(&own).map_err(said)?.ok_or_else(|| Refusal::Said("it passed no descriptor".into()))
 }
 
-/// Unmounts. A mount that is in use goes when it is no longer, and cannot be reached before.
-pub(crate) fn unmount(at: &Path) -> Result<(), Refusal> {
-    finished(Command::new(PROGRAM).args(["-u", "-z", "--"]).arg(at).stdin(Stdio::null()).output())
+/// Unmounts what the user mounted.
+pub(crate) fn unmount(at: &Path, how: WhileInUse) -> Result<(), Refusal> {
+    let mut command = Command::new(PROGRAM);
+    command.arg("-u").args((how == WhileInUse::Goes).then_some("-z")).arg("--").arg(at).stdin(Stdio::null());
+    finished(command.output())
 }
 
 fn finished(output: std::io::Result<Output>) -> Result<(), Refusal> {

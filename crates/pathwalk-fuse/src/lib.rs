@@ -40,6 +40,7 @@ use crate::session::Session;
 
 mod abi;
 mod askers;
+mod counts;
 mod device;
 mod helper;
 mod nodes;
@@ -48,6 +49,10 @@ mod reply;
 mod request;
 mod serve;
 mod session;
+mod unmount;
+
+pub use counts::Operations;
+pub use unmount::{WhileInUse, unmount};
 
 /// How long the kernel answers by itself what it was told, without asking again.
 ///

@@ -5,15 +5,17 @@
 //! - [`namespace`]: files that list several mounts;
 //! - [`tree`]: the `Vfs` of the sources;
 //! - [`place`]: mount points;
+//! - [`helper`]: the name by which `mount(8)` calls the program;
 //! - [`background`]: the start in the background;
 //! - [`serve`]: the program that serves the mount.
 //!
 //! What always holds: nothing stays mounted if the command fails.
 
 mod background;
+pub(crate) mod helper;
 mod namespace;
 mod options;
-mod place;
+pub(crate) mod place;
 mod serve;
 mod source;
 mod tree;
@@ -35,7 +37,7 @@ pub(crate) const MOUNT_EXAMPLES: &str = "\
 SOURCE is one of:
   mem             an empty tree in memory, which ends with the mount
   host:DIR        a directory of this machine
-  FILE.toml       a namespace: a list of mounts
+  FILE.toml       a namespace: a list of mounts; docs/mount.md has the form
 
 Options:
   ro, rw, dev, nodev, suid, nosuid, exec, noexec, sync, async, noatime,
@@ -60,6 +62,8 @@ Examples:
       a directory, to read
   pathwalk mount names.toml /mnt -f
       a namespace, until it is interrupted (Ctrl-C)
+  mount -t fuse.pathwalk host:/srv/www /mnt
+      after: ln -s $(command -v pathwalk) /sbin/mount.fuse.pathwalk
 
 The command returns when the mount is ready. The program that serves it ends
 when it is unmounted, and unmounts at SIGTERM and SIGINT. Files that are open
@@ -93,9 +97,17 @@ pub(crate) fn run(args: &MountArgs) -> anyhow::Result<ExitCode> {
         let all = ["mount", "--child"].map(OsStr::new).into_iter().chain(options);
         return background::start(all.chain(["--".as_ref(), &*args.source, args.at.as_ref()]));
     }
-    let mut options = Options::default();
-    args.options.iter().try_for_each(|words| options.read(words, Of::Whole)).context("reading the options")?;
+    let (source, options) = args.read()?;
     let ground = if args.child { Ground::Background } else { Ground::Foreground };
     let name = escaped(args.source.as_ref()).to_string();
-    serve::run(Source::parse(&args.source)?, &name, &args.at, options, ground)
+    serve::run(source, &name, &args.at, options, ground)
+}
+
+impl MountArgs {
+    /// Reads the source and the options.
+    fn read(&self) -> anyhow::Result<(Source, Options)> {
+        let mut options = Options::default();
+        self.options.iter().try_for_each(|words| options.read(words, Of::Whole)).context("reading the options")?;
+        Ok((Source::parse(&self.source)?, options))
+    }
 }

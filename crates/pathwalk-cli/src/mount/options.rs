@@ -252,10 +252,21 @@ impl Mode {
     }
 }
 
+/// Returns whether an option is known, or is one of `mount(8)`.
+pub(super) fn is_known(word: &str, of: Of) -> bool {
+    let name = word.split('=').next();
+    KNOWN.iter().any(|known| Some(known.name) == name && (of == Of::Whole || known.of == of)) || is_of_others(word, of)
+}
+
+/// Returns whether an option is one of `mount(8)`.
+fn is_of_others(word: &str, of: Of) -> bool {
+    let begins = || BEGINNINGS_OF_OTHERS.iter().any(|beginning| word.starts_with(beginning));
+    of == Of::Whole && (OF_OTHERS.contains(&word) || begins())
+}
+
 /// Passes over an option of `mount(8)`, or fails.
 fn unknown(word: &str, name: &str, of: Of) -> anyhow::Result<()> {
-    let is_of_others = OF_OTHERS.contains(&word) || BEGINNINGS_OF_OTHERS.iter().any(|beginning| word.starts_with(beginning));
-    if is_of_others && of == Of::Whole {
+    if is_of_others(word, of) {
         return Ok(());
     }
     if name == "remount" {

@@ -1,4 +1,4 @@
-//! Mount points: which are refused.
+//! Mount points: which are refused, and how a mount is found again.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,27 @@ pub(super) fn check_not_within(at: &Path, hosts: &[PathBuf]) -> anyhow::Result<(
 }
 
 /// Returns the topmost mount in a place. The mounted file system is not asked.
-fn find(at: &Path) -> Option<Line> {
+pub(crate) fn find(at: &Path) -> Option<Line> {
     mountinfo::now().into_iter().rfind(|line| line.point == at.as_os_str().as_bytes())
+}
+
+/// Returns the mount of this program in a place, and the place without links. A program that does
+/// not answer is not waited for.
+pub(crate) fn find_own(at: &Path) -> anyhow::Result<(Line, PathBuf)> {
+    let shown = escaped(at);
+    let absolute = std::path::absolute(at).with_context(|| format!("the mount point \"{shown}\""))?;
+    // The last component is not followed where that needs the mount's program.
+    let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
+    let direct = parent.zip(absolute.file_name()).map(|(parent, name)| parent.join(name)).unwrap_or(absolute);
+    let place = match find(&direct) {
+        Some(line) => Some((line, direct)),
+        None => at.canonicalize().ok().and_then(|at| Some((find(&at)?, at))),
+    };
+    match place {
+        Some((line, at)) if line.kind == KIND => Ok((line, at)),
+        Some((line, _)) => bail!("what is mounted on \"{shown}\" is {}, and no tree of pathwalk", line.kind.escape_ascii()),
+        None => bail!("nothing is mounted on \"{shown}\"; the trees of pathwalk are listed by: findmnt -t fuse.pathwalk"),
+    }
 }
 
 fn path(line: &Line) -> PathBuf {
@@ -69,8 +88,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_mount_point_is_refused() {
+    fn other_mounts_are_not_its_own() {
+        let error = find_own("/proc".as_ref()).unwrap_err().to_string();
+        assert!(error.contains("is proc, and no tree of pathwalk"), "{error}");
         let dir = tempfile::tempdir().unwrap();
+        assert!(find_own(dir.path()).unwrap_err().to_string().contains("nothing is mounted"));
         assert!(check(&dir.path().join("x")).unwrap_err().to_string().contains("make that directory"));
     }
 }

@@ -5,10 +5,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::Context as _;
+use pathwalk::Vfs;
 use pathwalk_bench::machine::escaped;
 use pathwalk_fuse::{MountError, Mounted};
+use pathwalk_output::program;
 use rustix::fs::Mode;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,7 +20,9 @@ use signal_hook::iterator::Signals;
 use super::options::Options;
 use super::source::Source;
 use super::{background, place};
+use crate::control::{self, Control};
 use crate::output;
+use crate::stats::report::Report;
 
 /// Where the program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +54,7 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     place::check_not_within(mounted.at(), &tree.hosts)?;
     let mounted = Arc::new(mounted);
     watch_end(Arc::clone(&mounted), sender)?;
+    let control = serve_statistics(name, &mounted, tree.vfs.clone());
     match ground {
         Ground::Foreground => output::print_unbroken(&format!("{name} is mounted on {}\n", escaped(mounted.at())))?,
         Ground::Background => {
@@ -65,7 +71,22 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
         let _ = events.recv();
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    drop(control);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves statistics, if there is a directory for the socket. The mount does without.
+fn serve_statistics(name: &str, mounted: &Arc<Mounted>, vfs: Vfs) -> Option<Control> {
+    let (name, of, since) = (name.to_owned(), Arc::clone(mounted), Instant::now());
+    let report = move || serde_json::to_value(Report::now(&name, &of, &vfs, since)).context("writing the statistics");
+    let served = place::find(mounted.at()).context("the mount is not in /proc/self/mountinfo");
+    match served.and_then(|line| control::serve(line.device, Box::new(report))) {
+        Ok(control) => Some(control),
+        Err(error) => {
+            eprintln!("pathwalk: no statistics: {}", program::chain(&error));
+            None
+        }
+    }
 }
 
 /// Returns the options as the kernel's side of the mount has them.

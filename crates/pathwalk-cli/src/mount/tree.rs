@@ -43,6 +43,7 @@ pub(crate) enum From {
 
 /// A tree that was built.
 pub(crate) struct Tree {
+    pub(crate) vfs: Vfs,
     /// A context at the tree's root.
     pub(crate) context: Context,
     /// How long the kernel may keep answers.
@@ -135,7 +136,7 @@ pub(crate) fn build(parts: &[Part], budget: Option<u64>) -> anyhow::Result<Tree>
         From::Memory | From::Bind { .. } => None,
     });
     let times = parts.iter().map(Part::times).fold(CacheTimes::FOREVER, shorter);
-    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, context })
+    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, vfs, context })
 }
 
 /// Mounts a part in its place. The parts before it are mounted.
