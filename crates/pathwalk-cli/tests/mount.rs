@@ -45,13 +45,14 @@ fn the_command_returns_when_the_mount_is_ready() {
 
 #[test]
 fn signals_and_unmounting_end_the_program() {
-    for way in ["TERM", "INT", "umount"] {
+    for way in ["TERM", "INT", "HUP", "umount"] {
         let point = Point::new();
         let Some(mut served) = Served::start("ends of a mount", "mem", &point, &[]) else { return };
         assert_eq!(served.line, format!("mem is mounted on {}\n", point.path().display()));
         fs::write(point.at("file"), "text").unwrap();
         match way {
             "TERM" => served.signal(Signal::TERM),
+            "HUP" => served.signal(Signal::HUP),
             "INT" => served.signal(Signal::INT),
             _ => unmount(point.path(), UnmountFlags::empty()).unwrap(),
         }
@@ -247,6 +248,7 @@ fn a_namespace_has_all_its_mounts() {
         ("[[mount]]\nat = '/code/src/new'\nsource = 'mem'\n", "there is no such directory"),
         ("[[mount]]\nat = '/code/src/sub/file'\nsource = 'mem'\n", "it is no directory"),
         ("[[mount]]\nat = '/x'\nbind = '/absent'\n", "list its mount before"),
+        ("[[mount]]\nat = '/code/x'\nbind = '/code'\n", "would contain itself"),
         ("[[mount]]\nat = '/y'\nsource = 'mem'\nkind = 'x'\n", "line 27: unknown field `kind`"),
     ] {
         fs::write(&file, format!("{text}{more}")).unwrap();
@@ -290,6 +292,8 @@ user sh -c 'echo text >m/file; [ "$(cat m/file)" = text ]'
 if user ./pathwalk mount mem m 2>err; then exit 3; fi
 grep -q 'pathwalk umount' err
 user fusermount3 -u m
+user unshare --user --map-root-user --mount sh -ec \
+  './pathwalk mount mem m; echo text >m/file; [ "$(cat m/file)" = text ]; ./pathwalk umount m; [ ! -e m/file ]'
 for option in dev allow_other; do
   if user ./pathwalk mount mem m -o $option 2>err; then exit 4; fi
 done

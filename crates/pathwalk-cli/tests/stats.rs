@@ -88,7 +88,7 @@ fn a_watch_ends_with_the_mount() {
         let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
         if form.len() == 1 {
-            assert!(first.contains("requests a second") && first.contains("of 64.0 MiB"), "{first}");
+            assert!(first.contains("requests/s") && first.contains("of 64.0 MiB"), "{first}");
         } else {
             assert!(serde_json::from_str::<Value>(&first).unwrap()["operations"].is_array(), "{first}");
         }

@@ -66,8 +66,8 @@ Examples:
       after: ln -s $(command -v pathwalk) /sbin/mount.fuse.pathwalk
 
 The command returns when the mount is ready. The program that serves it ends
-when it is unmounted, and unmounts at SIGTERM and SIGINT. Files that are open
-are served until they are closed, or there is a second signal.
+when it is unmounted, and unmounts at SIGTERM, SIGINT and SIGHUP. Files that are
+open are served until they are closed, or there is a second signal.
 
 Without CAP_SYS_ADMIN, libfuse's fusermount3 mounts.";
 

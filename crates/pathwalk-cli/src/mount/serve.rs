@@ -13,8 +13,9 @@ use pathwalk_bench::machine::escaped;
 use pathwalk_fuse::{MountError, Mounted};
 use pathwalk_output::program;
 use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::options::Options;
@@ -47,6 +48,7 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     watch_signals(sender.clone())?;
     // Modes are as the callers on the mount want them.
     rustix::process::umask(Mode::empty());
+    allow_descriptors();
     let at = place::check(at)?;
     let tree = source.build(&mut options)?;
     place::check_outside(&at, &tree.hosts)?;
@@ -103,6 +105,14 @@ fn of_kernel(options: &Options, tree: &super::tree::Tree, name: &str) -> pathwal
     of_kernel
 }
 
+/// Allows this process as many descriptors as it may have: each program on the mount opens files
+/// here.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // With fewer, opens fail with `EMFILE` sooner.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// Returns an error of mounting with what can be done about it.
 fn advised(error: MountError) -> anyhow::Error {
     let advice = match &error {
@@ -119,7 +129,7 @@ fn advised(error: MountError) -> anyhow::Error {
 
 /// Reports signals to end.
 fn watch_signals(sender: Sender<Event>) -> anyhow::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("waiting for signals")?;
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("waiting for signals")?;
     let watch = move || {
         // The program ends with its main thread, whether this is heard or not.
         signals.forever().all(|_| sender.send(Event::Stop).is_ok());

@@ -125,7 +125,7 @@ fn brief(report: &Report) -> String {
     let (requests, errors) = report.totals();
     let rate = |count: u64| grouped((count as f64 / report.seconds.max(1e-9)).round() as i64);
     let line = format!(
-        "{} requests a second, {} errors; caches {}; the kernel holds {} nodes, {} open files",
+        "{} requests/s, {} errors/s; caches {}; kernel: {} nodes, {} files",
         rate(requests),
         rate(errors),
         of_budget(report),
@@ -139,7 +139,7 @@ fn brief(report: &Report) -> String {
 fn text(report: &Report) -> String {
     let (requests, errors) = report.totals();
     let caches = &report.caches;
-    let mut rows = table(&["", ""], &[]);
+    let mut rows = table(&["figure", "value"], &[]);
     let mut row = |name: &str, value: String| rows.add_row([name.to_owned(), value]);
     row("requests", count(requests));
     row("errors", count(errors));
