@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use common::mounts::{Point, Served, is_possible};
@@ -139,16 +140,11 @@ fn one_place_has_one_tree() {
 fn a_mount_that_comes_into_its_source_elsewhere_is_refused() {
     let what = "a mount within itself";
     let (dir, point) = (tempfile::tempdir().unwrap(), Point::new());
-    let script = "mount -t tmpfs pathwalk-test \"$1\" && mount --make-shared \"$1\" && mkdir \"$1/m\" \"$2/b\" && \
-                  mount --bind \"$1\" \"$2/b\" && exec \"$3\" mount -f \"host:$2\" \"$1/m\"";
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).arg(point.path()).arg(dir.path());
-    let output = match command.arg(env!("CARGO_BIN_EXE_pathwalk")).output() {
-        Ok(output) => output,
-        Err(error) => return skipped(what, &format!("unshare: {error}")),
-    };
+    let script = "mount -t tmpfs pathwalk-test \"$3\" && mount --make-shared \"$3\" && mkdir \"$3/m\" \"$2/b\" && \
+                  mount --bind \"$3\" \"$2/b\" && exec \"$1\" mount -f \"host:$2\" \"$3/m\"";
+    let Some(output) = in_a_namespace(what, script, [dir.path(), point.path()]) else { return };
     let errors = String::from_utf8(output.stderr).unwrap();
-    if ["/dev/fuse", "CAP_SYS_ADMIN", "unshare:", "mount:"].iter().any(|of| errors.contains(of)) {
+    if errors.contains("/dev/fuse") || errors.contains("CAP_SYS_ADMIN") {
         return skipped(what, errors.trim());
     }
     assert!(output.status.code() == Some(2) && errors.contains("would contain itself"), "{errors}");
@@ -272,6 +268,67 @@ fn a_service_manager_is_told() {
     assert_eq!(served.ended().code(), Some(0));
 }
 
+/// Runs a script in a mount namespace of its own, with the program, a directory and another one as
+/// its arguments. Reports a skipped test where that is not possible.
+fn in_a_namespace(what: &str, script: &str, dirs: [&Path; 2]) -> Option<Output> {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_pathwalk")]);
+    let output = match command.args(dirs).output() {
+        Ok(output) => output,
+        Err(error) => {
+            skipped(what, &format!("unshare: {error}"));
+            return None;
+        }
+    };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("unshare: ") || errors.contains("mount: ") || errors.contains("setpriv: ") {
+        skipped(what, errors.trim());
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let what = "errors of mounting";
+    if !rustix::process::geteuid().is_root() {
+        return skipped(what, "it needs root");
+    }
+    let (dir, point) = (tempfile::tempdir().unwrap(), Point::new());
+    for (script, says) in [
+        ("mount -t tmpfs none /dev && exec \"$1\" mount -f mem \"$3\"", "load it by: modprobe fuse"),
+        (
+            "exec setpriv --bounding-set -sys_admin --inh-caps -sys_admin \"$1\" mount -f mem \"$3\"",
+            "unshare --user --map-root-user --mount",
+        ),
+        (
+            "exec setpriv --bounding-set -sys_admin --inh-caps -sys_admin env PATH=/no \"$1\" mount -f mem \"$3\"",
+            "install it (package fuse3)",
+        ),
+    ] {
+        let Some(output) = in_a_namespace(what, script, [dir.path(), point.path()]) else { return };
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains(says), "{script}: {errors}");
+        assert_eq!(point.mounted(), None);
+    }
+}
+
+#[test]
+fn what_covers_the_mount_is_left_alone() {
+    let what = "a mount that is covered";
+    let point = Point::new();
+    let Some(mut served) = Served::start(what, "mem", &point, &[]) else { return };
+    if let Err(error) = rustix::mount::mount("cover", point.path(), "tmpfs", rustix::mount::MountFlags::empty(), None) {
+        return skipped(what, &format!("mounting a tmpfs: {error}"));
+    }
+    fs::write(point.at("file"), "of the cover").unwrap();
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended().code(), Some(2));
+    assert_eq!(fs::read(point.at("file")).unwrap(), b"of the cover");
+    unmount(point.path(), UnmountFlags::empty()).unwrap();
+    unmount(point.path(), UnmountFlags::empty()).unwrap();
+}
+
 /// Runs the steps of a user without privilege in a mount namespace, in which the user may open the
 /// device.
 #[test]
@@ -282,9 +339,10 @@ fn a_user_mounts_by_fusermount3() {
         return skipped(what, "it needs root, and a place for all users");
     };
     let script = r#"set -eu
-cd "$1"
+cd "$2"
+cp "$1" pathwalk
 mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse
-cp "$2" pathwalk; mkdir m; chown 1000:1000 m
+mkdir m; chown 1000:1000 m
 user() { setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all "$@"; }
 user ./pathwalk mount mem m
 grep -q ' fuse.pathwalk rw,nosuid,nodev,relatime,user_id=1000' /proc/self/mounts
@@ -294,20 +352,22 @@ grep -q 'pathwalk umount' err
 user fusermount3 -u m
 user unshare --user --map-root-user --mount sh -ec \
   './pathwalk mount mem m; echo text >m/file; [ "$(cat m/file)" = text ]; ./pathwalk umount m; [ ! -e m/file ]'
+chmod 600 fuse
+if user ./pathwalk mount mem m 2>err; then exit 6; fi
+grep -q 'chmod 666 /dev/fuse' err
+chmod 666 fuse
 for option in dev allow_other; do
   if user ./pathwalk mount mem m -o $option 2>err; then exit 4; fi
 done
 if user ./pathwalk mount mem /usr 2>err; then exit 5; fi
-grep -q 'no write access' err
+grep -q 'no write access.*that you may write to' err
 "#;
     if ["fusermount3", "setpriv", "unshare"].iter().any(|name| Command::new(name).arg("--version").output().is_err()) {
         return skipped(what, "fusermount3, setpriv or unshare is not there");
     }
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).arg(dir.path());
-    let output = command.arg(env!("CARGO_BIN_EXE_pathwalk")).output().unwrap();
+    let Some(output) = in_a_namespace(what, script, [dir.path(), dir.path()]) else { return };
     let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("mknod:") || errors.contains("mount:") {
+    if errors.contains("mknod:") {
         return skipped(what, errors.trim());
     }
     let said = fs::read_to_string(dir.path().join("err")).unwrap_or_default();

@@ -7,10 +7,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use pathwalk::Vfs;
 use pathwalk_bench::machine::escaped;
 use pathwalk_fuse::{MountError, Mounted};
+use pathwalk_hostfs::mountinfo::Line;
 use pathwalk_output::program;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -56,7 +57,8 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     place::check_not_within(mounted.at(), &tree.hosts)?;
     let mounted = Arc::new(mounted);
     watch_end(Arc::clone(&mounted), sender)?;
-    let control = serve_statistics(name, &mounted, tree.vfs.clone());
+    let own = place::find(mounted.at());
+    let control = own.as_ref().and_then(|own| serve_statistics(name, own, &mounted, tree.vfs.clone()));
     match ground {
         Ground::Foreground => output::print_unbroken(&format!("{name} is mounted on {}\n", escaped(mounted.at())))?,
         Ground::Background => {
@@ -68,7 +70,11 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     if let Ok(Event::Stop) = events.recv() {
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
-        mounted.detach().with_context(|| format!("unmounting \"{}\"", escaped(mounted.at())))?;
+        let shown = escaped(mounted.at());
+        if place::find(mounted.at()).map(|line| line.id) != own.map(|line| line.id) {
+            bail!("another mount covers \"{shown}\", which answers ENOTCONN from now on: unmount both by umount {shown}");
+        }
+        mounted.detach().with_context(|| format!("unmounting \"{shown}\""))?;
         // Files that are open are served until they are closed, or there is a second signal.
         let _ = events.recv();
     }
@@ -78,11 +84,10 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
 }
 
 /// Serves statistics, if there is a directory for the socket. The mount does without.
-fn serve_statistics(name: &str, mounted: &Arc<Mounted>, vfs: Vfs) -> Option<Control> {
+fn serve_statistics(name: &str, own: &Line, mounted: &Arc<Mounted>, vfs: Vfs) -> Option<Control> {
     let (name, of, since) = (name.to_owned(), Arc::clone(mounted), Instant::now());
     let report = move || serde_json::to_value(Report::now(&name, &of, &vfs, since)).context("writing the statistics");
-    let served = place::find(mounted.at()).context("the mount is not in /proc/self/mountinfo");
-    match served.and_then(|line| control::serve(line.device, Box::new(report))) {
+    match control::serve(own.device, Box::new(report)) {
         Ok(control) => Some(control),
         Err(error) => {
             eprintln!("pathwalk: no statistics: {}", program::chain(&error));
@@ -117,11 +122,13 @@ fn allow_descriptors() {
 fn advised(error: MountError) -> anyhow::Error {
     let advice = match &error {
         MountError::Device(_) => "load it by: modprobe fuse; in a container, pass the device: --device /dev/fuse",
+        MountError::MountPoint { .. } => "name a directory that you may mount on",
         MountError::Refused { said, .. } if said.contains("user_allow_other") => {
             "leave the option allow_other out, or have root write user_allow_other into /etc/fuse.conf"
         }
         MountError::Refused { said, .. } if said.contains("/dev/fuse") => "have root allow it by: chmod 666 /dev/fuse",
-        MountError::MountPoint { .. } => "name a directory that you may mount on",
+        MountError::Refused { said, .. } if said.contains("mountpoint") => "name a directory that you may write to",
+        MountError::Refused { .. } => "run this as root, or in unshare --user --map-root-user --mount",
         _ => return error.into(),
     };
     anyhow::anyhow!("{error}; {advice}")
