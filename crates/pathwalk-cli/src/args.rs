@@ -9,7 +9,10 @@ use pathwalk_hostfs::Coherence;
 use crate::bench::Own;
 use crate::exits;
 use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
+use crate::mount::{MOUNT_EXAMPLES, MountArgs};
 use crate::pages::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
+use crate::stats::{STATS_EXAMPLES, StatsArgs};
+use crate::umount::{UMOUNT_EXAMPLES, UmountArgs};
 use crate::watch::{WATCH_EXAMPLES, WatchArgs};
 
 /// The largest number of threads that may be requested.
@@ -28,6 +31,8 @@ Examples:
   pathwalk explain /srv/www --as www-data --want rx && echo yes
                                    the answer as an exit code
   pathwalk watch /srv/www          what changes there, as it happens
+  pathwalk mount host:/srv/www /mnt
+                                   a directory through pathwalk's caches
   pathwalk bench                   all benches
   pathwalk bench crtends readlink  two of them
   pathwalk man /usr/local/share/man/man1
@@ -153,6 +158,15 @@ pub(crate) enum Command {
     /// Print what changes below a directory, and what the caches ask for again, as it happens
     #[command(after_help = exits::short(exits::WATCH), after_long_help = exits::long(WATCH_EXAMPLES, exits::WATCH))]
     Watch(WatchArgs),
+    /// Mount a tree in memory, a directory or a namespace, so that every program is a client of it
+    #[command(after_help = exits::short(exits::MOUNT), after_long_help = exits::long(MOUNT_EXAMPLES, exits::MOUNT))]
+    Mount(MountArgs),
+    /// Unmount a tree, and wait until its program has ended
+    #[command(after_help = exits::short(exits::UMOUNT), after_long_help = exits::long(UMOUNT_EXAMPLES, exits::UMOUNT))]
+    Umount(UmountArgs),
+    /// Print what a mounted tree has done, how long it took, and what it holds
+    #[command(after_help = exits::short(exits::STATS), after_long_help = exits::long(STATS_EXAMPLES, exits::STATS))]
+    Stats(StatsArgs),
     /// Write completions for a shell to standard output
     #[command(after_help = exits::short(exits::WRITE), after_long_help = exits::long(COMPLETIONS_EXAMPLES, exits::WRITE))]
     Completions(CompletionsArgs),

@@ -35,6 +35,24 @@ Exit codes:
   0  it was interrupted, or --events have come
   2  it could not be watched";
 
+/// The codes of `pathwalk mount`.
+pub(crate) const MOUNT: &str = "\
+Exit codes:
+  0  it is mounted; with -f, it was unmounted
+  2  it could not be mounted";
+
+/// The codes of `pathwalk umount`.
+pub(crate) const UMOUNT: &str = "\
+Exit codes:
+  0  it is unmounted
+  2  it could not be unmounted";
+
+/// The codes of `pathwalk stats`.
+pub(crate) const STATS: &str = "\
+Exit codes:
+  0  they are printed; with --watch, it was interrupted or unmounted
+  2  there are none";
+
 /// The codes of `pathwalk bench` and of all benches.
 pub(crate) const BENCH: &str = "\
 Exit codes:

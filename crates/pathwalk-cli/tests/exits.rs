@@ -25,6 +25,9 @@ const TABLE: &[Row] = &[
     row(&["replay"], [Some(&["--rounds", "1"]), None, Some(&["/no/such/file"])]),
     row(&["explain"], [Some(&["/", "--want", "rx"]), Some(&["/no/such/file"]), Some(&["x", "--cwd", "/no/such/directory"])]),
     row(&["watch"], [Some(&["{dir}", "--events", "0"]), None, Some(&["/no/such/directory"])]),
+    row(&["mount"], [None, None, Some(&["frob", "{dir}"])]),
+    row(&["umount"], [None, None, Some(&["{dir}"])]),
+    row(&["stats"], [None, None, Some(&["{dir}"])]),
     row(&["bench"], [Some(&["crtends", "--rounds", "1"]), None, Some(&["nosuch"])]),
     row(
         &["bench", "open-cached"],

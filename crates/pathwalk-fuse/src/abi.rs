@@ -32,6 +32,11 @@ macro_rules! opcodes {
             pub(crate) fn from_number(number: u32) -> Option<Opcode> {
                 match number { $($value => Some(Opcode::$name),)* _ => None }
             }
+
+            /// Returns the name of the kind.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Opcode::$name => stringify!($name),)* }
+            }
         }
     };
 }

@@ -11,7 +11,9 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{self, Errno};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, mount};
+
+use crate::unmount::{WhileInUse, unmount};
 
 /// The device.
 const PATH: &str = "/dev/fuse";
@@ -49,6 +51,11 @@ impl Device {
         mount(mounting.source, at, "fuse.pathwalk", mounting.flags, &*options)
     }
 
+    /// Takes the descriptor of a mount that another program made.
+    pub(crate) fn of_mount(descriptor: OwnedFd) -> Device {
+        Device(descriptor)
+    }
+
     /// Returns one more descriptor for the same mount, with requests of its own under way.
     #[allow(unsafe_code)]
     pub(crate) fn again(&self) -> io::Result<Device> {
@@ -80,10 +87,8 @@ impl Device {
 
 /// Unmounts. A mount that is in use goes when it is no longer, and cannot be reached before.
 pub(crate) fn detach(at: &Path) -> io::Result<()> {
-    match unmount(at, UnmountFlags::NOFOLLOW) {
-        Err(Errno::BUSY) => unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
-        other => other,
-    }
+    let done = unmount(at, WhileInUse::Goes);
+    done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::PERM))
 }
 
 /// Removes a mount whose server has died, if there is one in this place.

@@ -18,7 +18,10 @@
 //!
 //! # Who may mount
 //!
-//! The caller needs `CAP_SYS_ADMIN` in its user namespace, and a `/dev/fuse` that it may open.
+//! A caller with `CAP_SYS_ADMIN` in its user namespace, and a `/dev/fuse` that it may open. Any
+//! other caller mounts on directories that it may write to where libfuse's `fusermount3` is
+//! installed; [`allow_other`](Options::allow_other) then needs `user_allow_other` in
+//! `/etc/fuse.conf`, and [`dev`](Options::dev) and [`suid`](Options::suid) are refused.
 //!
 //! Source: `fuse(4)`, `Documentation/filesystems/fuse.rst` of Linux.
 
@@ -31,18 +34,25 @@ use pathwalk::{Context, Errno};
 use rustix::mount::MountFlags;
 
 use crate::device::{Device, Mounting};
+use crate::helper::Refusal;
 use crate::serve::Server;
 use crate::session::Session;
 
 mod abi;
 mod askers;
+mod counts;
 mod device;
+mod helper;
 mod nodes;
 mod opened;
 mod reply;
 mod request;
 mod serve;
 mod session;
+mod unmount;
+
+pub use counts::Operations;
+pub use unmount::{WhileInUse, unmount};
 
 /// How long the kernel answers by itself what it was told, without asking again.
 ///
@@ -96,6 +106,10 @@ pub struct Options {
     pub dev: bool,
     /// Whether suid and sgid bits of programs count: `false`.
     pub suid: bool,
+    /// Whether programs can be run: `true`.
+    pub exec: bool,
+    /// Whether each write returns when its data is on the disk: `false`.
+    pub sync: bool,
 }
 
 impl Default for Options {
@@ -107,13 +121,21 @@ impl Default for Options {
             read_only: false,
             dev: false,
             suid: false,
+            exec: true,
+            sync: false,
         }
     }
 }
 
 impl Options {
     fn mounting(&self) -> Mounting<'_> {
-        let flags = [(self.read_only, MountFlags::RDONLY), (!self.dev, MountFlags::NODEV), (!self.suid, MountFlags::NOSUID)];
+        let flags = [
+            (self.read_only, MountFlags::RDONLY),
+            (!self.dev, MountFlags::NODEV),
+            (!self.suid, MountFlags::NOSUID),
+            (!self.exec, MountFlags::NOEXEC),
+            (self.sync, MountFlags::SYNCHRONOUS),
+        ];
         let set = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
         Mounting { source: &self.source, flags: set.collect(), is_for_all: self.allow_other }
     }
@@ -145,11 +167,19 @@ pub enum MountError {
     },
     /// The caller may not mount.
     #[error(
-        "mounting on {} is not allowed. It needs CAP_SYS_ADMIN: run it as root, or in a user namespace by \
-         `unshare --user --map-root-user --mount`",
+        "mounting on {} is not allowed. It needs CAP_SYS_ADMIN, or libfuse's fusermount3, which cannot be run: install it \
+         (package fuse3), or run this as root, or in a user namespace by `unshare --user --map-root-user --mount`",
         .0.display()
     )]
     NotAllowed(PathBuf),
+    /// The program `fusermount3`, which mounts for callers without privilege, refused.
+    #[error("{} cannot be mounted on without CAP_SYS_ADMIN: {said}", path.display())]
+    Refused {
+        /// The mount point.
+        path: PathBuf,
+        /// What the program said.
+        said: String,
+    },
     /// The kernel speaks another version of the protocol.
     #[error("the kernel's FUSE is too old: Linux 5.14 or later is needed")]
     Protocol,
@@ -197,7 +227,8 @@ pub struct Pinned {
 /// |---|---|
 /// | [`Device`](MountError::Device) | there is no `/dev/fuse`, or it may not be opened |
 /// | [`MountPoint`](MountError::MountPoint) | `at` is not there, or no directory |
-/// | [`NotAllowed`](MountError::NotAllowed) | the caller has no `CAP_SYS_ADMIN` |
+/// | [`NotAllowed`](MountError::NotAllowed) | the caller has no `CAP_SYS_ADMIN`, and there is no `fusermount3` |
+/// | [`Refused`](MountError::Refused) | the caller has no `CAP_SYS_ADMIN`, and `fusermount3` refuses |
 /// | [`Protocol`](MountError::Protocol) | the kernel is older than Linux 5.14 |
 /// | [`Root`](MountError::Root) | the file system fails at its root |
 /// | [`Thread`](MountError::Thread) | no thread can be started |
@@ -219,9 +250,8 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
     let at = at.as_ref();
     device::remove_dead(at).map_err(|error| not_mounted(at, error))?;
     let at = at.canonicalize().map_err(|error| MountError::MountPoint { path: at.into(), error })?;
-    let device = Device::open().map_err(|error| MountError::Device(error.into()))?;
     let server = Server::new(context, options.times, generation()).map_err(MountError::Root)?;
-    device.mount(&at, &options.mounting()).map_err(|error| not_mounted(&at, error))?;
+    let device = mount_device(&at, &options.mounting())?;
     let started = match session::begin(&device, !options.times.is_forever()) {
         Ok(()) => Session::start(device, server).map_err(MountError::Thread),
         Err(_) => Err(MountError::Protocol),
@@ -233,6 +263,24 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
             let _ = device::detach(&at);
             Err(error)
         }
+    }
+}
+
+/// Mounts by the caller's own privilege, and without that by the program that has it.
+fn mount_device(at: &Path, mounting: &Mounting<'_>) -> Result<Device, MountError> {
+    use rustix::io::Errno;
+    let by_caller = match Device::open() {
+        Ok(device) => device.mount(at, mounting).map(|()| device),
+        Err(Errno::ACCESS | Errno::PERM) => Err(Errno::PERM),
+        Err(error) => return Err(MountError::Device(error.into())),
+    };
+    match by_caller {
+        Err(Errno::PERM) => match helper::mount(at, mounting) {
+            Ok(descriptor) => Ok(Device::of_mount(descriptor)),
+            Err(Refusal::NotThere) => Err(MountError::NotAllowed(at.into())),
+            Err(Refusal::Said(said)) => Err(MountError::Refused { path: at.into(), said }),
+        },
+        other => other.map_err(|error| not_mounted(at, error)),
     }
 }
 
@@ -279,7 +327,16 @@ impl Mounted {
         Ok(())
     }
 
-    fn detach(&self) -> std::io::Result<()> {
+    /// Unmounts as [`unmount`](Self::unmount) does, and does not wait.
+    ///
+    /// ```no_run
+    /// # let context = pathwalk::Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(pathwalk::Credentials::root());
+    /// let mounted = pathwalk_fuse::mount(&context, "/mnt", &pathwalk_fuse::Options::default())?;
+    /// mounted.detach()?;
+    /// mounted.wait();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn detach(&self) -> std::io::Result<()> {
         if self.session.has_ended() {
             return Ok(());
         }

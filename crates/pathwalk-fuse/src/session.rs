@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use pathwalk::Errno;
@@ -19,6 +20,7 @@ use zerocopy::IntoBytes;
 
 use crate::abi::{InitFlags, InitIn, InitOut, LEAST_MINOR, MAJOR, MINOR, Opcode, OutHeader};
 use crate::askers::Askers;
+use crate::counts::{Counts, Share};
 use crate::device::Device;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -94,6 +96,7 @@ pub(crate) fn begin(device: &Device, checks_times: bool) -> io::Result<()> {
 /// What the threads of a mount share.
 pub(crate) struct Session {
     pub(crate) server: Server,
+    pub(crate) counts: Counts,
     /// The descriptor from which those of the threads are made.
     device: Device,
     /// The threads that wait for a request. A thread counts itself off when it takes one, and on
@@ -108,8 +111,14 @@ pub(crate) struct Session {
 impl Session {
     /// Starts the first thread.
     pub(crate) fn start(device: Device, server: Server) -> std::io::Result<Arc<Session>> {
-        let session =
-            Arc::new(Session { server, device, waiting: AtomicUsize::new(0), running: Mutex::new(0), ended: Condvar::new() });
+        let session = Arc::new(Session {
+            server,
+            counts: Counts::new(),
+            device,
+            waiting: AtomicUsize::new(0),
+            running: Mutex::new(0),
+            ended: Condvar::new(),
+        });
         Session::add_thread(&session)?;
         Ok(session)
     }
@@ -157,6 +166,7 @@ impl Session {
         let mut buffer = vec![0; MOST_BEFORE + MOST_DATA].into_boxed_slice();
         let mut askers = Askers::new(&self.server.context);
         let mut reply = Reply::new(MOST_DATA + MOST_BEFORE);
+        let share = self.counts.share();
         // Any other error leaves nothing to be read either: the kernel is told by the descriptor's
         // being closed.
         while let Ok(Some(length)) = device.receive(&mut buffer) {
@@ -165,7 +175,7 @@ impl Session {
                 let _ = Session::add_thread(self);
             }
             if let Some(request) = Request::parse(&buffer[..length]) {
-                self.serve_one(device, request, &mut askers, &mut reply);
+                self.serve_one(device, request, share, (&mut askers, &mut reply));
             }
             if self.waiting.fetch_add(1, Ordering::Relaxed) >= KEPT {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -175,8 +185,8 @@ impl Session {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn serve_one(&self, device: &Device, request: Request<'_>, askers: &mut Askers, reply: &mut Reply) {
-        let header = request.header;
+    fn serve_one(&self, device: &Device, request: Request<'_>, share: &Share, (askers, reply): (&mut Askers, &mut Reply)) {
+        let (header, begun) = (request.header, Instant::now());
         reply.clear();
         let mut given = Given::default();
         let mut call = Call { server: &self.server, askers, reply, given: &mut given, header };
@@ -184,10 +194,11 @@ impl Session {
         // calls that either happened or did not.
         let answer = catch_unwind(AssertUnwindSafe(|| call.serve(request)));
         let result = match answer {
-            Ok(Answer::None) => return,
+            Ok(Answer::None) => return share.add(header.opcode, Ok(()), begun.elapsed()),
             Ok(Answer::With(result)) => result,
             Err(_) => Err(Errno::EIO),
         };
+        share.add(header.opcode, result, begun.elapsed());
         // `ENOENT`: the request was given up. Other errors say that nothing is mounted any more.
         if device.send(reply.finish(header.unique, result)).is_err() || result.is_err() {
             given.take_back(&self.server);

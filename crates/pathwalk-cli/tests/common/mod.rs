@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test program uses some of the helpers.
 
+pub(crate) mod mounts;
+
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

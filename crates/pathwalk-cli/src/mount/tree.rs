@@ -1,0 +1,210 @@
+//! The tree that is mounted: a `Vfs` with one or several mounts.
+//!
+//! The root of the tree is itself a mount, over an empty file system in memory. So the mount at `/`
+//! can have all that other mounts have.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use pathwalk::{
+    At, AtFlags, Context, Credentials, DetachedTree, Errno, FileType, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion,
+    Vfs,
+};
+use pathwalk_bench::machine::{BUDGET, escaped};
+use pathwalk_fuse::CacheTimes;
+use pathwalk_hostfs::HostFs;
+use pathwalk_memfs::MemFs;
+
+use super::options::{Memory, Mode, Options};
+
+/// The place of the tree's root in the file system below it.
+const ROOT: &str = "/root";
+
+/// A mount of the tree.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Part {
+    /// The mount point: a path from the tree's root, without `.`, `..` and empty components.
+    pub(crate) at: String,
+    pub(crate) from: From,
+    pub(crate) options: Options,
+    pub(crate) map: Option<IdMap>,
+}
+
+/// The source of a mount.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum From {
+    /// An empty tree in memory.
+    Memory,
+    /// A directory of this machine.
+    Host(PathBuf),
+    /// Another path of the tree.
+    Bind { path: String, how: Recursion },
+}
+
+/// A tree that was built.
+pub(crate) struct Tree {
+    pub(crate) vfs: Vfs,
+    /// A context at the tree's root.
+    pub(crate) context: Context,
+    /// How long the kernel may keep answers.
+    pub(crate) times: CacheTimes,
+    /// The directories of this machine that are in the tree, without links.
+    pub(crate) hosts: Vec<PathBuf>,
+}
+
+impl Part {
+    /// Checks that the options are those of the source.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let options = &self.options;
+        let is_host = matches!(self.from, From::Host(_));
+        if matches!(self.from, From::Bind { .. }) && (!options.given.trim_matches(',').is_empty() || self.map.is_some()) {
+            bail!("a bind has the options and ids of the mount that it is taken from: leave them out, or give a source");
+        }
+        if options.mode.is_some() && !is_host {
+            bail!("the option \"coherence\" is for host:DIR: nothing else changes another tree");
+        }
+        if options.memory != Memory::default() && self.from != From::Memory {
+            bail!("the options \"size\", \"nr_inodes\", \"mode\", \"uid\" and \"gid\" are for mem");
+        }
+        Ok(())
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.options.read_only || self.options.mode == Some(Mode::Frozen)
+    }
+
+    /// Opens the source, as a mount that is attached nowhere yet.
+    fn open(&self, context: &Context) -> anyhow::Result<DetachedTree> {
+        let failed = |what: &str, errno: Errno| anyhow::anyhow!("mounting {what}: {errno}");
+        match &self.from {
+            From::Memory => {
+                context.new_tree(memory(&self.options.memory)?, MountFlags::empty()).map_err(|errno| failed("mem", errno))
+            }
+            From::Host(dir) => {
+                let fs = if self.is_read_only() { HostFs::open(dir) } else { HostFs::open_writable(dir) }?;
+                let fs = fs.with_coherence(self.options.coherence());
+                let flags = fs.mount_flags();
+                context.new_tree(fs, flags).map_err(|errno| failed(&format!("\"{}\"", escaped(dir)), errno))
+            }
+            From::Bind { path, how } => match context.open_tree(path, *how) {
+                Err(Errno::ENOENT) => bail!("binding \"{path}\": it is not there; list its mount before"),
+                opened => opened.map_err(|errno| failed(&format!("\"{path}\""), errno)),
+            },
+        }
+    }
+
+    /// Returns what is set of the mount.
+    fn attributes(&self) -> MountAttributes {
+        let read_only = if self.is_read_only() { MountFlags::READ_ONLY } else { MountFlags::empty() };
+        let attributes = MountAttributes::default().with_set(self.options.access | read_only);
+        match &self.map {
+            Some(map) => attributes.with_id_map(map.clone()),
+            None => attributes,
+        }
+    }
+
+    fn times(&self) -> CacheTimes {
+        match self.from {
+            From::Host(_) => {
+                let mode = self.options.mode.or(Some(Mode::Watch));
+                Options { mode, ..self.options.clone() }.times()
+            }
+            From::Memory | From::Bind { .. } => self.options.times(),
+        }
+    }
+
+    /// Returns whether a path is at the mount point or below it.
+    fn has(&self, path: &str) -> bool {
+        Path::new(path).starts_with(&self.at)
+    }
+}
+
+/// Builds the tree of these parts. The first one is at `/`.
+pub(crate) fn build(parts: &[Part], budget: Option<u64>) -> anyhow::Result<Tree> {
+    let budget = budget.unwrap_or(BUDGET);
+    let below = MemFs::new();
+    below.mkdir(ROOT, 0o755)?;
+    let vfs = Vfs::builder().budget(budget).build(below);
+    let vfs = vfs.with_context(|| format!("the option \"budget\": caches of {budget} bytes"))?;
+    let mut context = vfs.context(Credentials::root());
+    for (number, part) in parts.iter().enumerate() {
+        let attach = |context: &mut Context| attach(context, part, &parts[..number]);
+        attach(&mut context).with_context(|| format!("the mount at \"{}\"", part.at))?;
+    }
+    let hosts = parts.iter().filter_map(|part| match &part.from {
+        From::Host(dir) => Some(dir.canonicalize().with_context(|| format!("\"{}\"", escaped(dir)))),
+        From::Memory | From::Bind { .. } => None,
+    });
+    let times = parts.iter().map(Part::times).fold(CacheTimes::FOREVER, shorter);
+    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, vfs, context })
+}
+
+/// Mounts a part in its place. The parts before it are mounted.
+fn attach(context: &mut Context, part: &Part, before: &[Part]) -> anyhow::Result<()> {
+    let point = if part.at == "/" && before.is_empty() { ROOT } else { &part.at };
+    if point != ROOT {
+        make_point(context, point, before)?;
+    }
+    let tree = part.open(context)?;
+    if !matches!(part.from, From::Bind { .. }) {
+        let attributes = part.attributes();
+        let set = context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone);
+        set.map_err(|errno| anyhow::anyhow!("setting its options: {errno}"))?;
+    }
+    let moved = context.move_mount_at(tree.handle(), "", At::Cwd, point, MoveFlags::FROM_EMPTY_PATH);
+    moved.map_err(|errno| anyhow::anyhow!("mounting there: {errno}"))?;
+    if point == ROOT {
+        context.chroot(ROOT).and_then(|()| context.chdir("/")).map_err(|errno| anyhow::anyhow!("entering the root: {errno}"))?;
+    }
+    Ok(())
+}
+
+/// Checks that a mount point is a directory. It is made where that changes nothing but memory.
+fn make_point(context: &Context, point: &str, before: &[Part]) -> anyhow::Result<()> {
+    match context.stat(point) {
+        Ok(attributes) if attributes.kind == FileType::Directory => Ok(()),
+        Ok(_) => bail!("it is no directory"),
+        Err(Errno::ENOENT) => {
+            let holder = before.iter().filter(|part| part.has(point)).max_by_key(|part| part.at.len());
+            let Some(holder) = holder.filter(|holder| holder.from == From::Memory) else {
+                bail!("there is no such directory: make it in the source of the mount above");
+            };
+            let read_only = MountFlags::READ_ONLY;
+            let set = |attributes| {
+                let set = context.mount_setattr(&holder.at, &attributes, Recursion::Alone);
+                set.map_err(|errno| anyhow::anyhow!("making the mount above writable: {errno}"))
+            };
+            set(MountAttributes::default().with_clear(read_only))?;
+            context.create_dir_all(point).map_err(|error| anyhow::anyhow!("making this directory: {error}"))?;
+            if holder.is_read_only() { set(MountAttributes::default().with_set(read_only)) } else { Ok(()) }
+        }
+        Err(errno) => bail!("looking it up: {errno}"),
+    }
+}
+
+/// Makes a tree in memory. Its root belongs to the user that mounts.
+fn memory(options: &Memory) -> anyhow::Result<MemFs> {
+    let mut limits = pathwalk_memfs::Options::default();
+    if let Some(size) = options.size {
+        limits = limits.max_bytes(size);
+    }
+    if let Some(nodes) = options.nodes {
+        limits = limits.max_nodes(nodes);
+    }
+    let fs = MemFs::with(limits);
+    let uid = options.uid.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+    let gid = options.gid.unwrap_or_else(|| rustix::process::getegid().as_raw());
+    fs.chown("/", uid, gid)?;
+    if let Some(mode) = options.mode {
+        fs.chmod("/", mode)?;
+    }
+    Ok(fs)
+}
+
+fn shorter(one: CacheTimes, other: CacheTimes) -> CacheTimes {
+    CacheTimes {
+        entry: one.entry.min(other.entry),
+        absence: one.absence.min(other.absence),
+        attributes: one.attributes.min(other.attributes),
+    }
+}
