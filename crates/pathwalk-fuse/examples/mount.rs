@@ -1,38 +1,60 @@
-//! Mounts an empty tree in memory, or a directory of the host, until it is unmounted.
+//! Mounts a tree until it is unmounted: an empty one in memory, a directory of the host, an empty
+//! one with a directory of the host on `/host` within, or one of many files that are computed.
 //!
 //! ```sh
 //! cargo run -p pathwalk-fuse --example mount -- mem /mnt
 //! cargo run -p pathwalk-fuse --example mount -- /srv/www /mnt
+//! cargo run -p pathwalk-fuse --example mount -- both /mnt /srv/www
+//! cargo run -p pathwalk-fuse --example mount -- files /mnt 10000000
 //! umount /mnt
 //! ```
 
 use std::error::Error;
+use std::ffi::{OsStr, OsString};
 
-use pathwalk::{Context, Credentials, Vfs};
+use pathwalk::{Context, Credentials, MountFlags, Vfs};
 use pathwalk_fuse::{CacheTimes, Options, mount};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
+use pathwalk_synthfs::{Shape, SynthFs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args_os().skip(1);
-    let (Some(source), Some(at)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: mount SOURCE MOUNTPOINT, with `mem` or a directory as the source".into());
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let [source, at, rest @ ..] = &arguments[..] else {
+        return Err("usage: mount SOURCE MOUNTPOINT, with `mem`, a directory, `both` or `files` as the source".into());
     };
     let mut options = Options::default();
     options.source = source.to_string_lossy().into();
     options.times = CacheTimes::FOREVER;
     (options.dev, options.suid) = (true, true);
-    let mounted = mount(&tree(&source)?, &at, &options)?;
+    let mounted = mount(&tree(source, rest.first())?, at, &options)?;
     println!("mounted on {}", mounted.at().display());
-    mounted.wait();
+    while !mounted.wait_for(std::time::Duration::from_secs(10)) {
+        println!("{:?}", mounted.pinned());
+    }
     Ok(())
 }
 
-/// Returns the context of a tree that changes through the mount only.
-fn tree(source: &std::ffi::OsStr) -> Result<Context, Box<dyn Error>> {
-    if source == "mem" {
-        return Ok(Vfs::builder().build(MemFs::new())?.context(Credentials::root()));
-    }
-    let fs = HostFs::open_writable(source.as_ref())?.with_coherence(Coherence::Exclusive);
-    Ok(Vfs::builder().build(fs)?.context(pathwalk_hostfs::credentials()?))
+/// Returns the context of a tree that changes by its `Vfs` only.
+fn tree(source: &OsStr, argument: Option<&OsString>) -> Result<Context, Box<dyn Error>> {
+    let given = || argument.ok_or("`both` needs a directory behind the mount point, and `files` a number");
+    Ok(match source.as_encoded_bytes() {
+        b"mem" => Vfs::builder().build(MemFs::new())?.context(Credentials::root()),
+        b"both" => {
+            let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+            context.create_dir("/host")?;
+            context.mount(host(given()?)?, "/host", MountFlags::empty())?;
+            context
+        }
+        b"files" => {
+            let files: u32 = given()?.to_str().and_then(|text| text.parse().ok()).ok_or("no number of files")?;
+            let shape = Shape::new(files.div_ceil(100_000), 1_000, 100)?;
+            Vfs::builder().budget(128 << 20).build(SynthFs::new(shape))?.context(Credentials::root())
+        }
+        _ => Vfs::builder().build(host(source)?)?.context(pathwalk_hostfs::credentials()?),
+    })
+}
+
+fn host(dir: &OsStr) -> Result<HostFs, Box<dyn Error>> {
+    Ok(HostFs::open_writable(dir.as_ref())?.with_coherence(Coherence::Exclusive))
 }

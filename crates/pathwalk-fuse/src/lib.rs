@@ -358,6 +358,11 @@ impl Mounted {
         Pinned { nodes, lookups, open_files: server.files.count(), bound, asked_to_forget }
     }
 
+    /// Returns whether the kernel can be asked to forget nodes: since Linux 6.18.
+    pub fn can_forget(&self) -> bool {
+        self.session.notifier.can_forget()
+    }
+
     /// Returns the number of notices that the kernel was sent: what changed by others, and what to
     /// forget.
     pub fn notices(&self) -> u64 {
@@ -368,6 +373,12 @@ impl Mounted {
     /// `umount(8)`.
     pub fn wait(&self) {
         self.session.wait();
+    }
+
+    /// Waits as long at most, and returns whether it is unmounted: for a program that has something
+    /// else to do now and then.
+    pub fn wait_for(&self, most: Duration) -> bool {
+        self.session.wait_for(most)
     }
 
     /// Unmounts, and waits until all requests were answered. While programs use the mount, it goes

@@ -96,6 +96,11 @@ impl Notifier {
         self.bound
     }
 
+    /// Returns whether the kernel can be asked to forget nodes.
+    pub(crate) fn can_forget(&self) -> bool {
+        self.abilities.prunes()
+    }
+
     /// Returns the number of times that the kernel was asked to forget a node.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)

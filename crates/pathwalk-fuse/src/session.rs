@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use pathwalk::Errno;
@@ -95,6 +95,13 @@ impl Session {
         while running.serving > 0 || running.notifies {
             self.ended.wait(&mut running);
         }
+    }
+
+    /// Waits as long, and returns whether the mount has ended.
+    pub(crate) fn wait_for(&self, most: Duration) -> bool {
+        let mut running = self.running.lock();
+        let is_on = |running: &mut Running| running.serving > 0 || running.notifies;
+        !self.ended.wait_while_for(&mut running, is_on, most).timed_out()
     }
 
     fn add_notifier(session: &Arc<Session>) -> std::io::Result<()> {
