@@ -91,10 +91,11 @@ pub(crate) fn detach(at: &Path) -> io::Result<()> {
     done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::PERM))
 }
 
-/// Removes a mount whose server has died, if there is one in this place.
+/// Removes the mounts whose servers have died, if there are some in this place.
 pub(crate) fn remove_dead(at: &Path) -> io::Result<()> {
-    match rustix::fs::stat(at) {
-        Err(Errno::NOTCONN) => detach(at),
-        _ => Ok(()),
+    // Not by `stat`, which the kernel answers by what it has kept.
+    while let Err(Errno::NOTCONN) = rustix::fs::statfs(at) {
+        detach(at)?;
     }
+    Ok(())
 }
