@@ -3,8 +3,7 @@
 //! Each structure has the layout of its namesake in Linux's `include/uapi/linux/fuse.h`, whose
 //! comment has the history of the protocol. All numbers are in the machine's byte order.
 //!
-//! What it does not do: structures of operations that are not served (`poll`, locks, DAX, `bmap`),
-//! and of notifications.
+//! What it does not do: structures of operations that are not served (`poll`, locks, DAX, `bmap`).
 
 use bitflags::bitflags;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -17,6 +16,12 @@ pub(crate) const MINOR: u32 = 45;
 
 /// The least minor version that has all that is needed: that of Linux 5.14.
 pub(crate) const LEAST_MINOR: u32 = 34;
+
+/// The minor version since which the kernel takes [`NoticeCode::IncEpoch`]: that of Linux 6.16.
+pub(crate) const EPOCH_MINOR: u32 = 44;
+
+/// The minor version since which the kernel takes [`NoticeCode::Prune`]: that of Linux 6.18.
+pub(crate) const PRUNE_MINOR: u32 = 45;
 
 /// The number of the root's node.
 pub(crate) const ROOT: u64 = 1;
@@ -87,6 +92,8 @@ bitflags! {
         const SETXATTR_EXT = 1 << 29;
         /// There is a second word of flags.
         const INIT_EXT = 1 << 30;
+        /// A name may be told to be asked for again, and stays meanwhile.
+        const HAS_EXPIRE_ONLY = 1 << 35;
     }
 }
 
@@ -108,6 +115,18 @@ bitflags! {
     }
 }
 
+/// The kind of a notice to the kernel, which has it in the place of an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoticeCode {
+    InvalInode = 2,
+    InvalEntry = 3,
+    Delete = 6,
+    IncEpoch = 8,
+    Prune = 9,
+}
+
+/// A flag of `FUSE_NOTIFY_INVAL_ENTRY`: the name is to be asked for again, and stays meanwhile.
+pub(crate) const EXPIRE_ONLY: u32 = 1 << 0;
 /// A flag of `FUSE_GETATTR`: the file is open.
 pub(crate) const GETATTR_FH: u32 = 1;
 /// A flag of `FUSE_WRITE`: the caller loses suid and sgid bits of the file.
@@ -244,6 +263,11 @@ message!(IoctlIn { fh: u64, flags: u32, cmd: u32, arg: u64, in_size: u32, out_si
 message!(/// `struct fsxattr`, what `FS_IOC_FSGETXATTR` tells.
 FsXattr { xflags: u32, extsize: u32, nextents: u32, projid: u32, cowextsize: u32, pad: [u8; 8] });
 message!(IoctlOut { result: i32, flags: u32, in_iovs: u32, out_iovs: u32 });
+message!(InterruptIn { unique: u64 });
+message!(NotifyInvalInode { ino: u64, off: i64, len: i64 });
+message!(NotifyInvalEntry { parent: u64, namelen: u32, flags: u32 });
+message!(NotifyDelete { parent: u64, child: u64, namelen: u32, padding: u32 });
+message!(NotifyPrune { count: u32, padding: u32, spare: u64 });
 message!(Dirent { ino: u64, off: u64, namelen: u32, kind: u32 });
 message!(StatxIn { flags: u32, reserved: u32, fh: u64, sx_flags: u32, sx_mask: u32 });
 message!(SxTime { seconds: i64, nanoseconds: u32, reserved: i32 });

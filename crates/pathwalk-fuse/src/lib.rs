@@ -11,6 +11,7 @@
 //! | permissions | the kernel checks them, by modes and access control lists (`default_permissions`) |
 //! | names and attributes | the kernel keeps them as long as [`CacheTimes`] says |
 //! | data | in the kernel's page cache; writes go through at once |
+//! | changes by others | the kernel is told of what other contexts of the same `Vfs` change, and of what file systems report |
 //! | locks of files | the kernel's, among all programs on the mount |
 //! | owners | what a program makes belongs to its user and group |
 //!
@@ -35,15 +36,21 @@ use rustix::mount::MountFlags;
 
 use crate::device::{Device, Mounting};
 use crate::helper::Refusal;
+use crate::notice::Abilities;
+use crate::notifier::Notifier;
 use crate::serve::Server;
 use crate::session::Session;
 
 mod abi;
 mod askers;
+mod begin;
 mod counts;
 mod device;
+mod flights;
 mod helper;
 mod nodes;
+mod notice;
+mod notifier;
 mod opened;
 mod reply;
 mod request;
@@ -56,7 +63,18 @@ pub use unmount::{WhileInUse, unmount};
 
 /// How long the kernel answers by itself what it was told, without asking again.
 ///
-/// Changes that are made through the mount are seen at once, whatever the times are.
+/// Changes that are made through the mount are seen at once, whatever the times are. Those that
+/// other contexts of the same `Vfs` make, and those that file systems report, are seen when the
+/// kernel has been told of them, some microseconds later. Access times that others move are not
+/// told.
+///
+/// | the tree changes | times |
+/// |---|---|
+/// | by this `Vfs` alone: `pathwalk-memfs`, or `Coherence::Exclusive` of `pathwalk-hostfs` | [`FOREVER`](Self::FOREVER) |
+/// | by others, and the file system reports it: `Coherence::Watch`, where it watches all | [`FOREVER`](Self::FOREVER) |
+/// | by others, and nothing reports it | those that may pass until it is seen |
+///
+/// Before Linux 6.16, names and absences are kept for a second at most.
 ///
 /// ```
 /// use std::time::Duration;
@@ -76,13 +94,13 @@ pub struct CacheTimes {
 }
 
 impl CacheTimes {
-    /// The times for a tree that changes through this mount only.
+    /// The times for a tree of which all changes are made by its `Vfs`, or reported to it.
     pub const FOREVER: CacheTimes = CacheTimes { entry: Duration::MAX, absence: Duration::MAX, attributes: Duration::MAX };
 
     /// No time: each lookup, and each question about attributes, is answered by the engine.
     pub const NONE: CacheTimes = CacheTimes { entry: Duration::ZERO, absence: Duration::ZERO, attributes: Duration::ZERO };
 
-    /// Returns whether a tree with these times changes through the mount only.
+    /// Returns whether nothing is asked again because of its age.
     fn is_forever(&self) -> bool {
         self.entry == Duration::MAX && self.attributes == Duration::MAX
     }
@@ -110,6 +128,16 @@ pub struct Options {
     pub exec: bool,
     /// Whether each write returns when its data is on the disk: `false`.
     pub sync: bool,
+    /// The most nodes that the kernel is to know, of which each takes some 400 bytes here and in
+    /// the engine's budget: `None` for half of those for which that budget has room.
+    ///
+    /// Beyond it, the kernel is asked to forget those of which it was told least recently. It keeps
+    /// what is open or in use, and directories with names in its cache: see [`Pinned`]. Before
+    /// Linux 6.18 it cannot be asked, and forgets when it needs the memory.
+    pub pinned: Option<u64>,
+    /// The events of changes by others for which there is room, of some 100 bytes each: 65,536. If
+    /// they come faster than the kernel can be told, it is told that anything may have changed.
+    pub events: usize,
 }
 
 impl Default for Options {
@@ -123,6 +151,8 @@ impl Default for Options {
             suid: false,
             exec: true,
             sync: false,
+            pinned: None,
+            events: 1 << 16,
         }
     }
 }
@@ -217,6 +247,10 @@ pub struct Pinned {
     pub lookups: u64,
     /// The files and directories that are open.
     pub open_files: u64,
+    /// The most nodes that it is to know: [`Options::pinned`].
+    pub bound: u64,
+    /// The number of times that it was asked to forget a node.
+    pub asked_to_forget: u64,
 }
 
 /// Mounts the root of a context on a directory, and serves it by threads of its own.
@@ -252,8 +286,8 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
     let at = at.canonicalize().map_err(|error| MountError::MountPoint { path: at.into(), error })?;
     let server = Server::new(context, options.times, generation()).map_err(MountError::Root)?;
     let device = mount_device(&at, &options.mounting())?;
-    let started = match session::begin(&device, !options.times.is_forever()) {
-        Ok(()) => Session::start(device, server).map_err(MountError::Thread),
+    let started = match begin::begin(&device, !options.times.is_forever()) {
+        Ok(abilities) => start(device, server, abilities, options).map_err(MountError::Thread),
         Err(_) => Err(MountError::Protocol),
     };
     match started {
@@ -284,6 +318,16 @@ fn mount_device(at: &Path, mounting: &Mounting<'_>) -> Result<Device, MountError
     }
 }
 
+fn start(device: Device, mut server: Server, abilities: Abilities, options: &Options) -> std::io::Result<Arc<Session>> {
+    let vfs = server.context.vfs().clone();
+    if !abilities.has_epochs() {
+        server.limit_names(Duration::from_secs(1));
+    }
+    let stats = vfs.stats();
+    let bound = options.pinned.unwrap_or(stats.dentries.capacity.min(stats.inodes.capacity) / 2);
+    Session::start(device, server, Notifier::new(vfs.subscribe_nodes(options.events), abilities, bound))
+}
+
 fn not_mounted(at: &Path, error: rustix::io::Errno) -> MountError {
     match error {
         rustix::io::Errno::PERM => MountError::NotAllowed(at.into()),
@@ -305,10 +349,19 @@ impl Mounted {
         &self.at
     }
 
-    /// Returns what the kernel holds. The cost grows with the number of nodes.
+    /// Returns what the kernel holds: nothing, once the mount has ended. The cost grows with the
+    /// number of nodes.
     pub fn pinned(&self) -> Pinned {
-        let (nodes, lookups) = self.session.server.nodes.counts();
-        Pinned { nodes, lookups, open_files: self.session.server.files.count() }
+        let Session { server, notifier, .. } = &*self.session;
+        let (nodes, lookups) = server.nodes.counts();
+        let (bound, asked_to_forget) = (notifier.bound(), notifier.asked());
+        Pinned { nodes, lookups, open_files: server.files.count(), bound, asked_to_forget }
+    }
+
+    /// Returns the number of notices that the kernel was sent: what changed by others, and what to
+    /// forget.
+    pub fn notices(&self) -> u64 {
+        self.session.notifier.sent()
     }
 
     /// Waits until it is unmounted, by [`unmount`](Self::unmount) in another thread or by

@@ -9,12 +9,14 @@
 //!
 //! The table has `SHARDS` parts, each behind a lock of its own, which is held for one search.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pathwalk::{Attributes, Device, Errno, Handle, NodeKey};
+use pathwalk::security::NodeId;
+use pathwalk::{Errno, Handle};
 use rapidhash::fast::RandomState;
 
 use crate::abi::ROOT;
@@ -22,21 +24,22 @@ use crate::abi::ROOT;
 /// The number of parts: a power of two.
 const SHARDS: u64 = 64;
 
-/// The identity of an inode among all mounted file systems.
-type Identity = (Device, NodeKey);
-
 /// A node that the kernel knows.
 struct Known {
     handle: Handle,
-    identity: Identity,
     /// The lookups that the kernel has not forgotten.
     lookups: u64,
+    /// Whether a lookup was answered with it since it was last a candidate to be forgotten.
+    is_used: bool,
 }
 
 #[derive(Default)]
 struct Shard {
     by_number: HashMap<u64, Known, RandomState>,
-    by_identity: HashMap<Identity, u64, RandomState>,
+    by_identity: HashMap<NodeId, u64, RandomState>,
+    /// The numbers in the order in which they are candidates to be forgotten. Those that are
+    /// forgotten meanwhile stay until their turn, or until they are more than the known ones.
+    turns: VecDeque<u64>,
     /// The number of nodes that there have been.
     given: u64,
 }
@@ -45,17 +48,21 @@ struct Shard {
 pub(crate) struct Nodes {
     /// The root, which is never forgotten.
     root: Handle,
-    root_identity: Identity,
     shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
+    /// The number of nodes in all parts. It is changed under the lock of a part, and read to see
+    /// whether there are too many. It orders nothing.
+    known: AtomicU64,
+    /// The nodes that were added since [`oldest`](Self::oldest) was called. It orders nothing.
+    added: AtomicU64,
 }
 
 impl Nodes {
     /// Begins with the root alone.
-    pub(crate) fn new(root: &Handle) -> Result<Nodes, Errno> {
+    pub(crate) fn new(root: &Handle) -> Nodes {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let root_identity = identity(root, root.attributes()?.device);
-        Ok(Nodes { root: root.clone(), root_identity, shards, hasher: RandomState::default() })
+        let (known, added) = (AtomicU64::new(0), AtomicU64::new(0));
+        Nodes { root: root.clone(), shards, hasher: RandomState::default(), known, added }
     }
 
     /// Returns the handle of a node; `ESTALE` for a number that was never given, or is forgotten.
@@ -67,25 +74,37 @@ impl Nodes {
         shard.by_number.get(&number).map(|known| known.handle.clone()).ok_or(Errno::ESTALE)
     }
 
+    /// Returns the number of a node that the kernel knows, or is about to.
+    pub(crate) fn number(&self, identity: NodeId) -> Option<u64> {
+        if identity == self.root.node_id() {
+            return Some(ROOT);
+        }
+        self.shards[self.place_of(identity) as usize].lock().by_identity.get(&identity).copied()
+    }
+
     /// Counts a lookup of a node, and returns its number.
-    pub(crate) fn found(&self, handle: Handle, attributes: &Attributes) -> u64 {
-        let identity = identity(&handle, attributes.device);
-        if identity == self.root_identity {
+    pub(crate) fn found(&self, handle: Handle) -> u64 {
+        let identity = handle.node_id();
+        if identity == self.root.node_id() {
             return ROOT;
         }
-        let number = self.hasher.hash_one(identity) % SHARDS;
-        let mut shard = self.shards[number as usize].lock();
-        let Shard { by_number, by_identity, given } = &mut *shard;
+        let place = self.place_of(identity);
+        let mut shard = self.shards[place as usize].lock();
+        let Shard { by_number, by_identity, turns, given } = &mut *shard;
         match by_identity.entry(identity) {
             Entry::Occupied(number) => {
                 let known = by_number.get_mut(number.get()).expect("both tables have the same nodes");
                 known.lookups += 1;
+                known.is_used = true;
                 *number.get()
             }
             Entry::Vacant(entry) => {
                 *given += 1;
-                let number = number + *given * SHARDS;
-                by_number.insert(number, Known { handle, identity, lookups: 1 });
+                let number = place + *given * SHARDS;
+                by_number.insert(number, Known { handle, lookups: 1, is_used: false });
+                turns.push_back(number);
+                self.known.fetch_add(1, Ordering::Relaxed);
+                self.added.fetch_add(1, Ordering::Relaxed);
                 *entry.insert(number)
             }
         }
@@ -98,10 +117,64 @@ impl Nodes {
         known.get_mut().lookups = known.get().lookups.saturating_sub(lookups);
         if known.get().lookups == 0 {
             let known = known.remove();
-            shard.by_identity.remove(&known.identity);
+            shard.by_identity.remove(&known.handle.node_id());
+            self.known.fetch_sub(1, Ordering::Relaxed);
+            let Shard { by_number, turns, .. } = &mut *shard;
+            if turns.len() > 2 * by_number.len() + 16 {
+                turns.retain(|number| by_number.contains_key(number));
+            }
             drop(shard);
             // What the drop of the handle sets free takes time.
             drop(known);
+        }
+    }
+
+    /// Returns the number of nodes that the kernel knows, without the root.
+    pub(crate) fn known(&self) -> u64 {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of nodes that were added since [`oldest`](Self::oldest) was called.
+    pub(crate) fn added(&self) -> u64 {
+        self.added.load(Ordering::Relaxed)
+    }
+
+    /// Returns about so many nodes of which the kernel was told least recently, by their numbers.
+    /// They have their turn again when all others had theirs.
+    pub(crate) fn oldest(&self, most: u64) -> Vec<u64> {
+        self.added.store(0, Ordering::Relaxed);
+        let each = most.div_ceil(SHARDS);
+        let mut oldest = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let Shard { by_number, turns, .. } = &mut *shard;
+            let (mut left, mut looks) = (each, turns.len());
+            while left > 0 && looks > 0 {
+                looks -= 1;
+                let Some(number) = turns.pop_front() else { break };
+                let Some(known) = by_number.get_mut(&number) else { continue };
+                turns.push_back(number);
+                if !std::mem::take(&mut known.is_used) {
+                    oldest.push(number);
+                    left -= 1;
+                }
+            }
+        }
+        oldest
+    }
+
+    /// Returns the numbers of all nodes, with that of the root.
+    pub(crate) fn all(&self) -> Vec<u64> {
+        let mut all = vec![ROOT];
+        self.shards.iter().for_each(|shard| all.extend(shard.lock().by_number.keys()));
+        all
+    }
+
+    /// Forgets all nodes but the root: nothing is mounted any more.
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            let all = std::mem::take(&mut *shard.lock());
+            self.known.fetch_sub(all.by_number.len() as u64, Ordering::Relaxed);
         }
     }
 
@@ -114,13 +187,13 @@ impl Nodes {
         self.shards.iter().map(of_one).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
     }
 
+    fn place_of(&self, identity: NodeId) -> u64 {
+        self.hasher.hash_one(identity) % SHARDS
+    }
+
     fn shard_of(&self, number: u64) -> &Mutex<Shard> {
         &self.shards[(number % SHARDS) as usize]
     }
-}
-
-fn identity(handle: &Handle, device: Device) -> Identity {
-    (device, handle.key())
 }
 
 #[cfg(test)]
@@ -133,9 +206,7 @@ mod tests {
     }
 
     fn look_up(nodes: &Nodes, context: &Context, path: &str) -> u64 {
-        let handle = context.lookup(path).unwrap();
-        let attributes = handle.attributes().unwrap();
-        nodes.found(handle, &attributes)
+        nodes.found(context.lookup(path).unwrap())
     }
 
     #[test]
@@ -144,11 +215,12 @@ mod tests {
         context.write("/a", "").unwrap();
         context.hard_link("/a", "/b").unwrap();
         context.write("/c", "").unwrap();
-        let nodes = Nodes::new(context.root()).unwrap();
+        let nodes = Nodes::new(context.root());
         let a = look_up(&nodes, &context, "/a");
         assert_eq!(look_up(&nodes, &context, "/b"), a);
+        assert_eq!(nodes.number(context.lookup("/b").unwrap().node_id()), Some(a));
         assert_ne!(look_up(&nodes, &context, "/c"), a);
-        assert_eq!((nodes.counts(), look_up(&nodes, &context, "/")), ((2, 3), ROOT));
+        assert_eq!((nodes.counts(), nodes.known(), look_up(&nodes, &context, "/")), ((2, 3), 2, ROOT));
         nodes.forget(a, 1);
         assert_eq!(nodes.handle(a).unwrap().path().unwrap(), b"/a");
         nodes.forget(a, 1);
@@ -157,5 +229,28 @@ mod tests {
         nodes.forget(ROOT, 100);
         nodes.forget(12345, 1);
         assert_eq!(nodes.handle(ROOT).unwrap().path().unwrap(), b"/");
+        nodes.clear();
+        assert_eq!((nodes.known(), nodes.all()), (0, vec![ROOT]));
+    }
+
+    #[test]
+    fn what_was_told_last_is_forgotten_last() {
+        let context = context();
+        let nodes = Nodes::new(context.root());
+        let names: Vec<String> = (0..1000).map(|number| format!("/{number}")).collect();
+        names.iter().for_each(|name| context.write(name, "").unwrap());
+        let numbers: Vec<u64> = names.iter().map(|name| look_up(&nodes, &context, name)).collect();
+        let again = &names[..500];
+        again.iter().for_each(|name| assert!(numbers.contains(&look_up(&nodes, &context, name))));
+        let oldest = nodes.oldest(64);
+        assert_eq!((oldest.len(), nodes.added()), (64, 0));
+        assert!(oldest.iter().all(|number| numbers[500..].contains(number)), "used ones come later");
+        // Each has a turn, used ones at the second time.
+        let mut all: Vec<u64> = (0..40).flat_map(|_| nodes.oldest(64)).chain(oldest).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 1000);
+        numbers.iter().for_each(|number| nodes.forget(*number, 2));
+        assert_eq!((nodes.known(), nodes.oldest(64)), (0, vec![]));
     }
 }

@@ -52,6 +52,14 @@ impl OpenFiles {
         drop(removed);
     }
 
+    /// Closes all: nothing is mounted any more.
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            let all = std::mem::take(&mut *shard.lock());
+            drop(all);
+        }
+    }
+
     /// Returns the number of open files and directories.
     pub(crate) fn count(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().len() as u64).sum()

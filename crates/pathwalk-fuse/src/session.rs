@@ -2,10 +2,11 @@
 //!
 //! Each thread takes one request at a time, serves it and answers it. When the last waiting thread
 //! takes one, another thread is started, so that a request that has to wait stops no other. Threads
-//! beyond `KEPT` end when they have nothing to do.
+//! beyond `KEPT` end when they have nothing to do. One more thread sends
+//! [notices](crate::notifier), and ends when all others have.
 //!
 //! What always holds: a panic while a request is served is answered with `EIO`, and the other
-//! requests go on.
+//! requests go on. When the mount has ended, nothing is held any more for the kernel.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,22 +16,23 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use pathwalk::Errno;
-use rustix::io;
-use zerocopy::IntoBytes;
 
-use crate::abi::{InitFlags, InitIn, InitOut, LEAST_MINOR, MAJOR, MINOR, Opcode, OutHeader};
+use crate::abi::{InHeader, Opcode};
 use crate::askers::Askers;
 use crate::counts::{Counts, Share};
 use crate::device::Device;
+use crate::flights::{Flights, Place};
+use crate::notice::Notice;
+use crate::notifier::{Notifier, Round};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::serve::{Answer, Call, Given, Server};
 
 /// The most bytes of data in a request or an answer.
-const MOST_DATA: usize = 1 << 20;
+pub(crate) const MOST_DATA: usize = 1 << 20;
 
 /// The most bytes before the data of a request.
-const MOST_BEFORE: usize = 4096;
+pub(crate) const MOST_BEFORE: usize = 4096;
 
 /// Threads that stay, if they are there, when there is nothing to do.
 const KEPT: usize = 8;
@@ -38,108 +40,81 @@ const KEPT: usize = 8;
 /// The most threads of a mount.
 const MOST_THREADS: usize = 64;
 
-/// The most requests that the kernel sends without a caller that waits for each (reading ahead).
-const MOST_IN_BACKGROUND: u16 = 64;
-
-/// What is asked of the kernel, where it can do it.
-const WANTED: InitFlags = InitFlags::ASYNC_READ
-    .union(InitFlags::ATOMIC_O_TRUNC)
-    .union(InitFlags::EXPORT_SUPPORT)
-    .union(InitFlags::BIG_WRITES)
-    .union(InitFlags::DONT_MASK)
-    .union(InitFlags::DO_READDIRPLUS)
-    .union(InitFlags::READDIRPLUS_AUTO)
-    .union(InitFlags::ASYNC_DIO)
-    .union(InitFlags::PARALLEL_DIROPS)
-    .union(InitFlags::POSIX_ACL)
-    .union(InitFlags::MAX_PAGES)
-    .union(InitFlags::CACHE_SYMLINKS)
-    .union(InitFlags::HANDLE_KILLPRIV_V2)
-    .union(InitFlags::SETXATTR_EXT)
-    .union(InitFlags::INIT_EXT);
-
-/// Answers the kernel's first request, which tells what both sides can.
-///
-/// `EPROTO` for anything else, and for a kernel before Linux 5.14, which is told so.
-pub(crate) fn begin(device: &Device, checks_times: bool) -> io::Result<()> {
-    let mut buffer = vec![0; MOST_BEFORE + MOST_DATA];
-    let length = device.receive(&mut buffer)?.ok_or(io::Errno::NOTCONN)?;
-    let Request { header, mut body } = Request::parse(&buffer[..length]).ok_or(io::Errno::PROTO)?;
-    // Kernels before 5.17 leave out what is behind the first word of flags.
-    let init: InitIn = body.take_padded();
-    if header.opcode != Opcode::Init as u32 || init.major != MAJOR || init.minor < LEAST_MINOR {
-        let refused = OutHeader { len: size_of::<OutHeader>() as u32, error: -Errno::EPROTO.raw(), unique: header.unique };
-        device.send(refused.as_bytes())?;
-        return Err(io::Errno::PROTO);
-    }
-    let offered = InitFlags::from_bits_retain(u64::from(init.flags) | (u64::from(init.flags2) << 32));
-    let wanted = if checks_times { WANTED | InitFlags::AUTO_INVAL_DATA } else { WANTED };
-    let flags = (wanted & offered).bits();
-    let answer = InitOut {
-        major: MAJOR,
-        minor: MINOR.min(init.minor),
-        max_readahead: init.max_readahead,
-        flags: flags as u32,
-        flags2: (flags >> 32) as u32,
-        max_background: MOST_IN_BACKGROUND,
-        congestion_threshold: MOST_IN_BACKGROUND / 4 * 3,
-        max_write: MOST_DATA as u32,
-        time_gran: 1,
-        max_pages: (MOST_DATA / 4096) as u16,
-        ..InitOut::default()
-    };
-    let length = size_of::<OutHeader>() + size_of::<InitOut>();
-    let head = OutHeader { len: length as u32, error: 0, unique: header.unique };
-    device.send(&[head.as_bytes(), answer.as_bytes()].concat())
-}
-
 /// What the threads of a mount share.
 pub(crate) struct Session {
     pub(crate) server: Server,
     pub(crate) counts: Counts,
-    /// The descriptor from which those of the threads are made.
+    pub(crate) notifier: Notifier,
+    flights: Flights,
+    /// The descriptor from which those of the threads are made, and by which notices are sent.
     device: Device,
     /// The threads that wait for a request. A thread counts itself off when it takes one, and on
     /// again behind its answer. Both tell whether another thread is needed, and order nothing.
     waiting: AtomicUsize,
-    /// The threads that run.
-    running: Mutex<usize>,
+    running: Mutex<Running>,
     /// Told when the last thread ended.
     ended: Condvar,
 }
 
+/// The threads that run.
+#[derive(Default)]
+struct Running {
+    /// Those that serve requests.
+    serving: usize,
+    /// Whether there is the one that sends notices.
+    notifies: bool,
+}
+
 impl Session {
-    /// Starts the first thread.
-    pub(crate) fn start(device: Device, server: Server) -> std::io::Result<Arc<Session>> {
+    /// Starts the first thread, and the one that sends notices.
+    pub(crate) fn start(device: Device, server: Server, notifier: Notifier) -> std::io::Result<Arc<Session>> {
         let session = Arc::new(Session {
             server,
             counts: Counts::new(),
+            notifier,
+            flights: Flights::default(),
             device,
             waiting: AtomicUsize::new(0),
-            running: Mutex::new(0),
+            running: Mutex::default(),
             ended: Condvar::new(),
         });
-        Session::add_thread(&session)?;
+        Session::add_notifier(&session)?;
+        Session::add_thread(&session).inspect_err(|_| session.notifier.end())?;
         Ok(session)
     }
 
     /// Returns whether the mount has ended, and all its threads have.
     pub(crate) fn has_ended(&self) -> bool {
-        *self.running.lock() == 0
+        let running = self.running.lock();
+        running.serving == 0 && !running.notifies
     }
 
     /// Waits until the mount has ended, and all its threads have.
     pub(crate) fn wait(&self) {
         let mut running = self.running.lock();
-        while *running > 0 {
+        while running.serving > 0 || running.notifies {
             self.ended.wait(&mut running);
         }
+    }
+
+    fn add_notifier(session: &Arc<Session>) -> std::io::Result<()> {
+        let own = Arc::clone(session);
+        session.running.lock().notifies = true;
+        let notify = move || {
+            own.notifier.run(&own.device, &own.server.nodes);
+            // What the kernel had is gone with the mount.
+            own.server.nodes.clear();
+            own.server.files.clear();
+            own.running.lock().notifies = false;
+            own.ended.notify_all();
+        };
+        thread::Builder::new().name("pathwalk-notice".into()).spawn(notify).map(drop)
     }
 
     /// Starts one more thread, unless there are [`MOST_THREADS`].
     fn add_thread(session: &Arc<Session>) -> std::io::Result<()> {
         let mut running = session.running.lock();
-        if *running == MOST_THREADS {
+        if running.serving == MOST_THREADS {
             return Ok(());
         }
         let device = session.device.again()?;
@@ -148,21 +123,24 @@ impl Session {
         thread::Builder::new().name("pathwalk-fuse".into()).spawn(move || own.run(&device)).inspect_err(|_| {
             session.waiting.fetch_sub(1, Ordering::Relaxed);
         })?;
-        *running += 1;
+        running.serving += 1;
         Ok(())
     }
 
     fn run(self: Arc<Session>, device: &Device) {
-        self.serve_all(device);
+        let place = self.flights.enter();
+        self.serve_all(device, &place);
+        self.flights.leave(&place);
         let mut running = self.running.lock();
-        *running -= 1;
-        if *running == 0 {
-            self.ended.notify_all();
+        running.serving -= 1;
+        if running.serving == 0 {
+            drop(running);
+            self.notifier.end();
         }
     }
 
     /// Serves until the mount ends, or enough other threads wait.
-    fn serve_all(self: &Arc<Session>, device: &Device) {
+    fn serve_all(self: &Arc<Session>, device: &Device, place: &Place) {
         let mut buffer = vec![0; MOST_BEFORE + MOST_DATA].into_boxed_slice();
         let mut askers = Askers::new(&self.server.context);
         let mut reply = Reply::new(MOST_DATA + MOST_BEFORE);
@@ -174,9 +152,7 @@ impl Session {
                 // Without one more thread the requests wait for this one.
                 let _ = Session::add_thread(self);
             }
-            if let Some(request) = Request::parse(&buffer[..length]) {
-                self.serve_one(device, request, share, (&mut askers, &mut reply));
-            }
+            self.serve_one(device, &buffer[..length], place, (&mut askers, &mut reply), share);
             if self.waiting.fetch_add(1, Ordering::Relaxed) >= KEPT {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 return;
@@ -185,25 +161,61 @@ impl Session {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn serve_one(&self, device: &Device, request: Request<'_>, share: &Share, (askers, reply): (&mut Askers, &mut Reply)) {
-        let (header, begun) = (request.header, Instant::now());
+    fn serve_one(
+        &self,
+        device: &Device,
+        message: &[u8],
+        place: &Place,
+        (askers, reply): (&mut Askers, &mut Reply),
+        share: &Share,
+    ) {
+        let Some(request) = Request::parse(message) else { return };
+        let (header, round, begun) = (request.header, self.notifier.round(), Instant::now());
         reply.clear();
         let mut given = Given::default();
-        let mut call = Call { server: &self.server, askers, reply, given: &mut given, header };
+        let mut call = Call { server: &self.server, flights: &self.flights, askers, reply, given: &mut given, header };
+        let serve = || self.notifier.unheard(|| call.serve(request));
         // What is shared stays whole: locks are not poisoned, and the engine's changes are made by
         // calls that either happened or did not.
-        let answer = catch_unwind(AssertUnwindSafe(|| call.serve(request)));
+        let answer = catch_unwind(AssertUnwindSafe(|| place.during(header.unique, serve)));
         let result = match answer {
-            Ok(Answer::None) => return share.add(header.opcode, Ok(()), begun.elapsed()),
-            Ok(Answer::With(result)) => result,
+            Ok((Answer::None, _)) => return share.add(header.opcode, Ok(()), begun.elapsed()),
+            Ok((Answer::With(Err(Errno::ECANCELED)), true)) => Err(Errno::EINTR),
+            Ok((Answer::With(result), _)) => result,
             Err(_) => Err(Errno::EIO),
         };
         share.add(header.opcode, result, begun.elapsed());
         // `ENOENT`: the request was given up. Other errors say that nothing is mounted any more.
-        if device.send(reply.finish(header.unique, result)).is_err() || result.is_err() {
+        if device.send(reply.finish(header.unique, result)).is_err() {
             given.take_back(&self.server);
         } else {
-            given.leave();
+            self.overtaken(round, header, message, &given);
+            match result {
+                Ok(()) => given.leave(),
+                Err(_) => given.take_back(&self.server),
+            }
         }
+        self.notifier.look_at(&self.server.nodes);
+    }
+
+    /// Has notices sent about an answer that the kernel has, if others were sent since a round: the
+    /// answer may be older than they are.
+    fn overtaken(&self, since: Round, header: InHeader, message: &[u8], given: &Given) {
+        if self.notifier.round() == since {
+            return;
+        }
+        let (node, mut notices) = (header.nodeid, Vec::new());
+        notices.push(match Opcode::from_number(header.opcode) {
+            Some(Opcode::ReadDir | Opcode::ReadDirPlus) => Notice::Data(node),
+            _ => Notice::Attributes(node),
+        });
+        notices.extend(given.nodes().map(Notice::Attributes));
+        if header.opcode == Opcode::Lookup as u32
+            && let Some(mut request) = Request::parse(message)
+            && let Ok(name) = request.body.text()
+        {
+            notices.push(Notice::Name { parent: node, name: name.into() });
+        }
+        self.notifier.again(notices);
     }
 }

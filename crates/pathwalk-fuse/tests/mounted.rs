@@ -1,50 +1,16 @@
 //! Tests of a mounted tree through the calls that any program makes.
-//!
-//! They are skipped where `/dev/fuse` is not there or mounting is not allowed.
+
+mod common;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pathwalk::{Context, Credentials, Vfs};
-use pathwalk_fuse::{CacheTimes, MountError, Mounted, Options, mount};
+use common::{Case, names, until};
+use pathwalk_fuse::{CacheTimes, Options, mount};
 use pathwalk_memfs::MemFs;
-use tempfile::TempDir;
-
-/// A mounted memfs.
-struct Case {
-    context: Context,
-    mounted: Option<Mounted>,
-    dir: TempDir,
-}
-
-impl Case {
-    /// Mounts an empty memfs; `None` where that cannot be done.
-    fn new(times: CacheTimes) -> Option<Case> {
-        let context = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
-        let dir = tempfile::tempdir().unwrap();
-        let mut options = Options::default();
-        options.times = times;
-        match mount(&context, dir.path(), &options) {
-            Ok(mounted) => Some(Case { context, mounted: Some(mounted), dir }),
-            Err(error @ (MountError::Device(_) | MountError::NotAllowed(_))) => {
-                eprintln!("skipped: {error}");
-                None
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.dir.path().join(path)
-    }
-
-    fn mounted(&self) -> &Mounted {
-        self.mounted.as_ref().unwrap()
-    }
-}
 
 /// Runs a test with and without times in the kernel's caches.
 fn each(test: impl Fn(&Case)) {
@@ -52,12 +18,6 @@ fn each(test: impl Fn(&Case)) {
         let Some(case) = Case::new(times) else { return };
         test(&case);
     }
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -236,10 +196,7 @@ fn all_lookups_are_forgotten_at_the_end() {
             fs::remove_file(case.at(&format!("f{number}"))).unwrap();
         }
         // What was removed is forgotten behind the answer.
-        let begun = std::time::Instant::now();
-        while case.mounted().pinned().nodes > 0 && begun.elapsed().as_secs() < 20 {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        until(0, || case.mounted().pinned().nodes);
         let held = case.mounted().pinned();
         assert_eq!((held.nodes, held.lookups, held.open_files), (0, 0, 0));
     });

@@ -70,6 +70,10 @@ pub struct HostFs {
     pub(crate) watch: Choice,
 }
 
+/// The largest size of a file that each file system of Linux allows, in bytes. Source:
+/// `MAX_NON_LFS`.
+const ALWAYS_FITS: u64 = (1 << 31) - 1;
+
 /// A node as it was just loaded.
 pub(crate) struct Loaded<'a> {
     pub(crate) attributes: Attributes,
@@ -541,6 +545,17 @@ impl FileSystem for HostFs {
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.tree.writable()?;
         self.tree.with_room(|| self.set(node, set))
+    }
+
+    /// Seeks to that position in a file that is opened for reading, which has the same limit; not
+    /// for a size that each file system of Linux allows. If this process may not read the file, the
+    /// change of the size is what fails.
+    fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
+        self.tree.writable()?;
+        match size <= ALWAYS_FITS {
+            true => Ok(()),
+            false => self.tree.with_room(|| Open::new(&self.tree, node, OpenFor::READ).check_size(size)),
+        }
     }
 
     fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {

@@ -98,6 +98,16 @@ impl Open {
         calls::generation(self.fd(Wait::ForHost)?.as_fd()).map_err(host)
     }
 
+    /// Returns `EFBIG` if the host's file system has no files of this size. `EMFILE` or `ENFILE` if
+    /// there is no descriptor for the question.
+    pub(crate) fn check_size(&self, size: u64) -> Result<(), Errno> {
+        match self.seek(SeekFrom::Start(size)) {
+            Err(Errno::EINVAL) => Err(Errno::EFBIG),
+            Err(errno @ (Errno::EMFILE | Errno::ENFILE)) => Err(errno),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns `EBADF` unless the file is open for writing.
     fn writable(&self) -> Result<(), Errno> {
         if self.purpose == For::Reading { Err(Errno::EBADF) } else { Ok(()) }

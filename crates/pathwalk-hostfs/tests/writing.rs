@@ -544,6 +544,28 @@ fn a_change_of_no_owner_takes_the_bits_of_a_file_that_may_only_grow() {
     on_ext4(TEST, compare);
 }
 
+/// Checks a size past ext4's largest: as on Linux, it is refused before the capability is removed.
+#[test]
+fn a_size_that_is_too_large_removes_no_capability() {
+    const CAPABILITY: &str = "security.capability";
+    on_ext4("a_size_that_is_too_large_removes_no_capability", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
+        let file = context.open("/file", OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+        let mut capability = [7; 20];
+        capability[..4].copy_from_slice(&[1, 0, 0, 2]);
+        context.setxattr("/file", CAPABILITY, capability, XattrFlags::empty()).unwrap();
+        let before = context.stat("/file").unwrap();
+        for size in [1 << 44, i64::MAX as u64] {
+            assert_eq!(context.truncate("/file", size), Err(Errno::EFBIG));
+            assert_eq!(file.set_len(size), Err(Errno::EFBIG));
+        }
+        assert_eq!(context.getxattr("/file", CAPABILITY), Ok(capability.to_vec()));
+        assert_eq!(context.stat("/file").unwrap().ctime, before.ctime);
+        file.set_len(1 << 40).unwrap();
+        assert_eq!(context.getxattr("/file", CAPABILITY), Err(Errno::ENODATA));
+    });
+}
+
 #[test]
 fn an_append_at_the_largest_size_is_too_large() {
     on_tmpfs("an_append_at_the_largest_size_is_too_large", "mode=755", |dir| {

@@ -385,6 +385,11 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.set_attributes(node, set)
     }
 
+    fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.check_size(node, size)
+    }
+
     fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
         self.faults.meet()?;
         self.inner.get_xattr(node, name)

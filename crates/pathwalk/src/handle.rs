@@ -112,10 +112,11 @@ impl Handle {
         key_of(self.record())
     }
 
-    /// Returns the identity of the node among all file systems of the `Vfs`.
+    /// Returns the identity of the node among all file systems of the `Vfs`: the same for each of
+    /// its names. It is valid as long as there is a handle on the node.
     ///
-    /// [`Landlock`](crate::landlock::Landlock) uses it for its rules.
-    pub(crate) fn node_id(&self) -> NodeId {
+    /// [`NodeSubscription`](crate::NodeSubscription) has an example.
+    pub fn node_id(&self) -> NodeId {
         NodeId::new(self.world().caches().superblock_of(self.inode()), self.key())
     }
 

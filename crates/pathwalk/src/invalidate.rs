@@ -255,11 +255,13 @@ impl Vfs {
 
     fn drop_name(&self, dir: Place, name: Name<'_>) {
         let (caches, dir) = (self.world().caches(), dir.dentry());
-        if let Some(entry) = caches.doubt_name(dir, name.bytes()) {
+        let entry = caches.doubt_name(dir, name.bytes());
+        let node = entry.as_ref().and_then(|entry| self.world().trees.identity_of(entry));
+        if let Some(entry) = entry {
             drop(caches.doubt_below(entry.id()));
         }
         self.unmount_all(caches.invalidate_name(dir, name.bytes()));
-        self.world().trees.tell_invalidated(dir, name.bytes(), Invalidated::Name);
+        self.world().trees.tell_name_invalidated(dir, name.bytes(), node);
     }
 
     /// Unmounts, in all namespaces, what is mounted on entries that were dropped. Linux:

@@ -85,6 +85,7 @@ mod fs_api;
 pub mod security;
 mod special;
 
+#[allow(clippy::missing_const_for_thread_local, reason = "the macros of loom and shuttle have no such form")]
 mod events;
 
 mod superblock;
@@ -125,7 +126,7 @@ pub use cancellation::{Cancellation, WaitObserver};
 pub use context::{AsPath, At, Bound, Cached, Context, MissingName, Step, Steps, What};
 pub use errno::Errno;
 pub use error::Error;
-pub use events::{Event, Invalidated};
+pub use events::{Event, Invalidated, NodeEvent};
 pub use file::{EntryHandles, File, FileBy, FileLocks, Listed, ListedNode};
 pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, TryLockError, Walk};
 pub use fs_api::{AccessTimes, Accessed, EntrySink};
@@ -148,7 +149,7 @@ pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, Renam
 pub use permission::{Access, Capabilities, Credentials, IdExtent, IdMap, IdMapError};
 pub use special::driver::Driver;
 pub use stats::{FileSystemStats, HandOver, Pool, Stats, WholePaths};
-pub use subscription::Subscription;
+pub use subscription::{NodeSubscription, Subscription};
 pub use text::Name;
 pub use vfs::Vfs;
 pub use walk::steps::Why;

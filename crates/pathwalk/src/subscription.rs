@@ -4,9 +4,14 @@ use std::sync::Arc;
 
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
+use crate::events::hub::Below;
 use crate::events::{Event, Queue};
 use crate::handle::Handle;
 use crate::vfs::Vfs;
+
+mod nodes;
+
+pub use nodes::NodeSubscription;
 
 /// A queue of [`Event`]s: what changed below a directory, through this `Vfs` or by a report that it
 /// changed without. Made by [`Vfs::subscribe`]; ends when it is dropped.
@@ -42,7 +47,7 @@ use crate::vfs::Vfs;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Subscription {
-    queue: Arc<Queue>,
+    queue: Arc<Queue<Event>>,
     /// The handle on the directory, which keeps its slot from being reused.
     top: Handle,
 }
@@ -63,8 +68,8 @@ impl Vfs {
         if self.world().caches().dentries.word(dir.dentry()) & flags::DIRECTORY == 0 {
             return Err(Errno::ENOTDIR);
         }
-        let queue = Arc::new(Queue::new(dir.dentry(), capacity.max(1)));
-        self.world().trees.events.add(queue.clone());
+        let queue = Arc::new(Queue::new(capacity.max(1)));
+        self.world().trees.events.add(Below { top: dir.dentry(), queue: queue.clone() });
         Ok(Subscription { queue, top: dir.clone() })
     }
 }

@@ -5,11 +5,14 @@
 //!
 //! What it does not do: check permissions, or hold locks of files. The kernel does both.
 
+use std::time::Duration;
+
 use pathwalk::{Attributes, Context, Device, Errno, Handle};
 
 use crate::CacheTimes;
-use crate::abi::{Attr, EntryOut, InHeader, Opcode};
+use crate::abi::{Attr, EntryOut, InHeader, InterruptIn, Opcode};
 use crate::askers::{Askers, SetId};
+use crate::flights::Flights;
 use crate::nodes::Nodes;
 use crate::opened::OpenFiles;
 use crate::reply::Reply;
@@ -37,12 +40,18 @@ impl Server {
     pub(crate) fn new(context: &Context, times: CacheTimes, generation: u32) -> Result<Server, Errno> {
         Ok(Server {
             context: context.clone(),
-            nodes: Nodes::new(context.root())?,
+            nodes: Nodes::new(context.root()),
             files: OpenFiles::new(),
             times,
             generation: u64::from(generation),
             root_device: context.root().attributes()?.device,
         })
+    }
+
+    /// Limits how long the kernel keeps names, where it cannot be told to ask for all of them.
+    pub(crate) fn limit_names(&mut self, to: Duration) {
+        self.times.entry = self.times.entry.min(to);
+        self.times.absence = self.times.absence.min(to);
     }
 
     /// Returns an inode number that no node of another mounted file system has: its upper 16 bits
@@ -76,7 +85,7 @@ impl Server {
     /// Counts a lookup, and returns what the kernel gets for it.
     fn entry(&self, handle: Handle, attributes: &Attributes) -> EntryOut {
         EntryOut {
-            nodeid: self.nodes.found(handle, attributes),
+            nodeid: self.nodes.found(handle),
             generation: self.generation,
             entry_valid: self.times.entry.as_secs(),
             entry_valid_nsec: self.times.entry.subsec_nanos(),
@@ -107,6 +116,11 @@ impl Given {
         }
     }
 
+    /// Returns the nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = u64> {
+        self.lookups.iter().copied()
+    }
+
     /// Leaves it to the kernel.
     pub(crate) fn leave(&mut self) {
         self.lookups.clear();
@@ -126,6 +140,7 @@ pub(crate) enum Answer {
 /// One request that is served.
 pub(crate) struct Call<'a> {
     pub(crate) server: &'a Server,
+    pub(crate) flights: &'a Flights,
     pub(crate) askers: &'a mut Askers,
     pub(crate) reply: &'a mut Reply,
     pub(crate) given: &'a mut Given,
@@ -143,12 +158,21 @@ impl Call<'_> {
         match opcode {
             Opcode::Forget => self.forget(body),
             Opcode::BatchForget => self.batch_forget(body),
-            // The kernel waits for the answer of the interrupted request all the same, and no
-            // request waits here for long.
-            Opcode::Interrupt | Opcode::Destroy => {}
+            // The kernel waits for the answer of the interrupted request all the same.
+            Opcode::Interrupt => return self.interrupt(body),
+            Opcode::Destroy => {}
             _ => return Answer::With(self.answer(opcode, body)),
         }
         Answer::None
+    }
+
+    /// Interrupts a request. One that another thread has read and not begun to serve comes again:
+    /// the kernel sends the interrupt once more after `EAGAIN`, if an answer is still to come.
+    fn interrupt(&mut self, body: &mut Body<'_>) -> Answer {
+        match body.take() {
+            Ok(InterruptIn { unique }) if !self.flights.interrupt(unique) => Answer::With(Err(Errno::EAGAIN)),
+            _ => Answer::None,
+        }
     }
 
     fn answer(&mut self, opcode: Opcode, body: &mut Body<'_>) -> Result<(), Errno> {

@@ -43,24 +43,8 @@ impl Caches {
         if kind != node.attributes.kind {
             return Err(Errno::ESTALE.into());
         }
-        // A report about a name has not reached a node that had no name in the table then.
-        if self.doubts.were_any() && !self.has_entry(found.id()) {
-            self.mark_unknown(found.id());
-        }
+        self.compare(found.id(), &node.attributes);
         self.instantiate(id, found, node.freshness)
-    }
-
-    /// Returns whether an inode has a dentry in the table, or more than one dentry.
-    fn has_entry(&self, inode: InodeId) -> bool {
-        let _held = self.lock_inode(inode);
-        match self.alias(self.inodes.record(inode)) {
-            0 => false,
-            MANY => true,
-            alias => {
-                let (life, word) = (self.dentries.life(DentryId(alias)), self.dentries.word(DentryId(alias)));
-                pin::read(life).is_some() && word & flags::UNHASHED == 0
-            }
-        }
     }
 
     /// Gives a dentry an inode that is new, whose lock is held, and whose alias the dentry is

@@ -1,13 +1,20 @@
 //! All subscriptions of a `Vfs`, and which of them an event concerns.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::event::{Event, Invalidated};
+use super::node_event::NodeEvent;
 use super::queue::Queue;
 use crate::attr::FileType;
 use crate::cache::Caches;
 use crate::memory::slot::DentryId;
-use crate::sync::{AtomicU32, Mutex, Ordering};
+use crate::sync::{AtomicU32, Mutex, Ordering, thread_local};
+
+thread_local! {
+    /// The address of the queue that is not told of changes by this thread, or 0.
+    static UNHEARD: Cell<usize> = Cell::new(0);
+}
 
 /// The subscriptions.
 #[derive(Default)]
@@ -17,7 +24,26 @@ pub(crate) struct Hub {
     count: AtomicU32,
     /// The number of moves so far that were told. `Relaxed`: it is only a number.
     moves: AtomicU32,
-    queues: Mutex<Arc<Vec<Arc<Queue>>>>,
+    queues: Mutex<Arc<Vec<Below>>>,
+    /// The queues of subscriptions by node.
+    of_nodes: Mutex<Arc<Vec<Arc<Queue<NodeEvent>>>>>,
+}
+
+/// A subscription to what is below a directory.
+#[derive(Clone)]
+pub(crate) struct Below {
+    /// The directory. The subscription keeps it pinned.
+    pub(crate) top: DentryId,
+    pub(crate) queue: Arc<Queue<Event>>,
+}
+
+/// The maker of a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// The thread that tells of it.
+    Caller,
+    /// Something outside the `Vfs`.
+    Outside,
 }
 
 /// A name in a directory, or the directory itself without one.
@@ -45,22 +71,37 @@ impl Hub {
         self.count.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn add(&self, queue: Arc<Queue>) {
-        let mut queues = self.queues.lock();
-        let all = queues.iter().cloned().chain([queue]).collect();
-        *queues = Arc::new(all);
+    pub(crate) fn add(&self, subscription: Below) {
+        added(&self.queues, subscription);
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn remove(&self, queue: &Arc<Queue>) {
-        let mut queues = self.queues.lock();
-        let others = queues.iter().filter(|other| !Arc::ptr_eq(other, queue)).cloned().collect();
-        *queues = Arc::new(others);
+    pub(crate) fn remove(&self, queue: &Arc<Queue<Event>>) {
+        removed(&self.queues, |other| !Arc::ptr_eq(&other.queue, queue));
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn all(&self) -> Arc<Vec<Arc<Queue>>> {
+    pub(crate) fn add_of_nodes(&self, queue: Arc<Queue<NodeEvent>>) {
+        added(&self.of_nodes, queue);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove_of_nodes(&self, queue: &Arc<Queue<NodeEvent>>) {
+        removed(&self.of_nodes, |other| !Arc::ptr_eq(other, queue));
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn all(&self) -> Arc<Vec<Below>> {
         self.queues.lock().clone()
+    }
+
+    /// Puts an event into the queues of all subscriptions by node, but for the one that is not to
+    /// hear the calling thread.
+    #[cold]
+    pub(crate) fn tell_of_nodes(&self, event: &NodeEvent, maker: Maker) {
+        let queues = self.of_nodes.lock().clone();
+        let unheard = if maker == Maker::Caller { UNHEARD.with(Cell::get) } else { 0 };
+        queues.iter().filter(|queue| Arc::as_ptr(queue) as usize != unheard).for_each(|queue| queue.put(event.clone()));
     }
 
     /// Puts a change into the queues of the subscriptions that it concerns. The caller has pins on
@@ -71,9 +112,9 @@ impl Hub {
             Change::Renamed(..) => self.moves.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        for queue in self.all().iter() {
-            if let Some(event) = event_for(caches, queue.top, change, cookie) {
-                queue.put(event);
+        for below in self.all().iter() {
+            if let Some(event) = event_for(caches, below.top, change, cookie) {
+                below.queue.put(event);
             }
         }
     }
@@ -82,10 +123,32 @@ impl Hub {
     /// directory whether it is in that file system.
     #[cold]
     pub(crate) fn tell_all(&self, is_of_it: impl Fn(DentryId) -> bool) {
-        for queue in self.all().iter().filter(|queue| is_of_it(queue.top)) {
-            queue.put(Event::Invalidated { path: Box::default(), what: Invalidated::Below });
+        for below in self.all().iter().filter(|below| is_of_it(below.top)) {
+            below.queue.put(Event::Invalidated { path: Box::default(), what: Invalidated::Below });
         }
     }
+}
+
+fn added<T: Clone>(list: &Mutex<Arc<Vec<T>>>, new: T) {
+    let mut list = list.lock();
+    *list = Arc::new(list.iter().cloned().chain([new]).collect());
+}
+
+fn removed<T: Clone>(list: &Mutex<Arc<Vec<T>>>, stays: impl Fn(&T) -> bool) {
+    let mut list = list.lock();
+    *list = Arc::new(list.iter().filter(|other| stays(other)).cloned().collect());
+}
+
+/// Calls `what`, of whose changes by this thread a queue is not told.
+pub(crate) fn unheard_by<T>(queue: &Arc<Queue<NodeEvent>>, what: impl FnOnce() -> T) -> T {
+    struct Back(usize);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            UNHEARD.with(|unheard| unheard.set(self.0));
+        }
+    }
+    let _back = Back(UNHEARD.with(|unheard| unheard.replace(Arc::as_ptr(queue) as usize)));
+    what()
 }
 
 /// Returns the event that a change is for a subscription to what is below `top`.

@@ -1,6 +1,7 @@
 //! Events: what changed below a directory, for programs in front of the `Vfs`.
 //!
-//! - [`event`]: one event;
+//! - [`event`]: one event, by path;
+//! - [`node_event`]: one event, by node;
 //! - [`queue`]: the events of one subscription, bounded, and the wait for them;
 //! - [`hub`]: all subscriptions, and which of them an event concerns.
 //!
@@ -13,8 +14,10 @@
 
 pub(crate) mod event;
 pub(crate) mod hub;
+pub(crate) mod node_event;
 pub(crate) mod queue;
 
 pub use event::{Event, Invalidated};
 pub(crate) use hub::Hub;
+pub use node_event::NodeEvent;
 pub(crate) use queue::Queue;

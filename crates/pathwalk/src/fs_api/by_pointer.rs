@@ -134,6 +134,9 @@ macro_rules! by_pointer {
             fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
                 (**self).set_attributes(node, set)
             }
+            fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
+                (**self).check_size(node, size)
+            }
             fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
                 (**self).get_xattr(node, name)
             }

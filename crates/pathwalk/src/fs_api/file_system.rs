@@ -576,6 +576,15 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EROFS)
     }
 
+    /// Returns the error with which [`set_attributes`](Self::set_attributes) would refuse a size
+    /// for itself: `EFBIG` if it is too large for a file. Called for a regular file that may have a
+    /// capability, which is removed before the size is set. Changes nothing. Default: no size is
+    /// too large. Source: `inode_newsize_ok` of Linux, which compares with `s_maxbytes`.
+    fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
+        let _ = (node, size);
+        Ok(())
+    }
+
     /// Returns the value of an extended attribute; `None` where the node does not have it. Of most
     /// files, only `security.capability` is asked for, before a write, and that it is absent is
     /// kept. Default: `EOPNOTSUPP`, as for a namespace that is not supported. Source: `xattr(7)`.

@@ -53,6 +53,7 @@ impl World {
         let behind = work.end(&mut tree);
         drop(tree);
         behind.finish(self);
+        self.trees.tell_mounts();
         dropped.into_iter().for_each(|point| self.caches().discard(point.into_id()));
         result
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, Hash, World};
-use crate::{At, Cancellation, Credentials, Errno, Event, RenameFlags, Subscription};
+use crate::{At, Cancellation, Credentials, Errno, Event, NodeEvent, RenameFlags, Subscription};
 
 fn world(hash: Hash) -> World {
     World::with_room(20, hash, |fs| _ = fs.plain(ROOT, "dir", DIRECTORY))
@@ -127,6 +127,39 @@ fn a_path_beside_a_move() {
         let told = names(&events);
         assert!(["+dir/a", "+moved/a"].iter().any(|path| told.contains(&(*path).into())) && told.len() == 2, "{told:?}");
         drop((events, root, dir));
+        world.end();
+    });
+}
+
+/// Checks that what is told by node is true for a thread that asks when it has the event.
+#[test]
+fn a_thread_that_asks_when_it_is_told() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = world.vfs.context(Credentials::root());
+        ["/dir/a", "/dir/b"].iter().for_each(|path| root.mkdir(path, 0o755).unwrap());
+        let events = world.vfs.subscribe_nodes(20);
+        let changer = world.spawn(|world| {
+            let root = world.vfs.context(Credentials::root());
+            root.rmdir("/dir/a").unwrap();
+            root.renameat(At::Cwd, "/dir/b", At::Cwd, "/c", RenameFlags::empty()).unwrap();
+        });
+        while let Ok(NodeEvent::Name { name, .. }) = events.next() {
+            match &*name {
+                b"a" => assert_eq!(root.stat("/dir/a").err(), Some(Errno::ENOENT)),
+                b"b" => assert_eq!(root.stat("/dir/b").err(), Some(Errno::ENOENT)),
+                _ => {
+                    assert!(root.stat("/c").is_ok());
+                    break;
+                }
+            }
+            // The attributes of the node that lost its name.
+            if *name == *b"a" {
+                events.next().unwrap();
+            }
+        }
+        changer.join().unwrap();
+        drop((events, root));
         world.end();
     });
 }

@@ -52,6 +52,7 @@ mod pipes;
 mod rename;
 mod scope;
 mod search;
+mod second_names;
 mod siblings;
 mod splice;
 #[cfg(shuttle)]

@@ -125,17 +125,19 @@ impl Trees {
         let superblock = self.superblock_at(dir);
         let (asked, sweeps) = (self.caches.doubts.of_names(dir), self.caches.doubts.sweeps());
         let absence = self.absence_in(dir);
-        let kind = self.heard_kind(&victim);
+        let heard = self.heard(&victim);
         superblock.fs.unlink(&Directory::new(&self.caches, dir), name, key_of(self.caches.inodes.record(inode)))?;
         self.caches.mark_stale(self.caches.dentries.inode(dir));
-        self.tell_removed((dir, name), kind);
         if is_directory {
             self.caches.drop_children(victim.id());
         }
+        // A subscriber that is told asks again, and finds what is true by now.
         if self.turn_negative(&victim, absence, sweeps) {
+            self.tell_removed((dir, name), heard);
             return Ok(None);
         }
         self.remove(dir, &victim, sweeps);
+        self.tell_removed((dir, name), heard);
         // The lock lies in the slot that is given back.
         drop(below);
         let covered = self.discard_unless_covered(victim);
@@ -237,8 +239,8 @@ impl Trees {
         let target_word = self.caches.dentries.word(target.id());
         let exchange = how.contains(RenameFlags::EXCHANGE);
         // Nothing is looked up in a directory while it is replaced.
-        let replaced = target_word & flags::DIRECTORY != 0 && !exchange;
-        let below = replaced.then(|| dir_lock::exclusive(self.caches.dentries.lock(target.id())));
+        let replaces_directory = target_word & flags::DIRECTORY != 0 && !exchange;
+        let below = replaces_directory.then(|| dir_lock::exclusive(self.caches.dentries.lock(target.id())));
         let loses_name = target_word & flags::NEGATIVE == 0 && !exchange;
         let _changing = loses_name.then(|| self.caches.inodes.changing(self.caches.dentries.inode(target.id())));
         let dirs = (Directory::new(&self.caches, from_dir), Directory::new(&self.caches, to_dir));
@@ -247,6 +249,7 @@ impl Trees {
         let doubts = &self.caches.doubts;
         let (sweeps, asked_from, asked_to) = (doubts.sweeps(), doubts.of_names(from_dir), doubts.of_names(to_dir));
         let lasts = self.absence_in(from_dir);
+        let replaced = loses_name.then(|| self.heard(target));
         self.caches.with_room(|| superblock.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.caches.dentries.inode(source.id()), self.caches.dentries.inode(target.id()));
         let (source_id, target_id) = (source.id(), target.id());
@@ -267,15 +270,15 @@ impl Trees {
             drop(below);
             self.leave_absence(from_dir, from.1, lasts, asked_from);
         }
-        self.tell_renamed(from, to, source);
-        if exchange {
-            self.tell_renamed(to, from, target);
-        }
         // A replaced target was marked when it was removed.
         let exchanged = if exchange { target_inode } else { InodeId::NONE };
         let second = if from_dir == to_dir { InodeId::NONE } else { self.caches.dentries.inode(to_dir) };
         let touched = [source_inode, exchanged, self.caches.dentries.inode(from_dir), second];
         touched.into_iter().filter(|inode| *inode != InodeId::NONE).for_each(|inode| self.caches.mark_stale(inode));
+        self.tell_renamed(from, to, source, replaced);
+        if exchange {
+            self.tell_renamed(to, from, target, None);
+        }
         Ok(())
     }
 

@@ -130,9 +130,11 @@ impl Trees {
             superblock.looked_up();
             if let Some(node) = superblock.fs.lookup(&directory, wanted)? {
                 superblock.fs.forget(node.key);
-                let record = caches.inodes.record(caches.dentries.inode(entry.id()));
+                let id = caches.dentries.inode(entry.id());
+                let record = caches.inodes.record(id);
                 let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
                 if (inode::key_of(record), kind) == (node.key, node.attributes.kind) {
+                    caches.compare(id, &node.attributes);
                     caches.confirm(dir, entry.id(), node.freshness, asked);
                     return Ok(Settled::Holds);
                 }
@@ -254,6 +256,7 @@ impl Trees {
                 self.caches.unhash(dir, listed.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
                 self.caches.discard(listed.into_id());
             }
+            self.caches.compare(inode.id(), &again.attributes);
             self.caches.move_dentry(alias.id(), dir, new_name, Answer { asked, sweeps, freshness: Some(again.freshness) });
         }
         Ok(())

@@ -8,10 +8,11 @@
 use super::Trees;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::store::OfNode;
-use crate::events::Invalidated;
+use crate::events::{Invalidated, NodeEvent};
 use crate::fs_api::{Report, Reporter};
-use crate::memory::slot::{InodeId, SuperblockId};
+use crate::memory::slot::SuperblockId;
 use crate::node::NodeKey;
+use crate::security::NodeId;
 use crate::text::Name;
 
 impl Trees {
@@ -32,14 +33,19 @@ impl Trees {
     }
 
     fn name_reported(&self, of: SuperblockId, dir: NodeKey, name: Name<'_>) {
-        let Some(dir) = self.caches.doubt_node(of, dir, OfNode::Names) else { return self.tell_unknown(of) };
-        drop(self.caches.doubt_name(dir.id(), name.bytes()));
-        self.tell_invalidated(dir.id(), name.bytes(), Invalidated::Name);
+        let Some(dir) = self.caches.doubt_node(of, dir, OfNode::Names) else {
+            let directory = NodeId::new(of, dir);
+            return self.tell_unknown(of, NodeEvent::Name { directory, name: name.bytes().into(), removed: None });
+        };
+        let node = self.caches.doubt_name(dir.id(), name.bytes()).and_then(|entry| self.identity_of(&entry));
+        self.tell_name_invalidated(dir.id(), name.bytes(), node);
     }
 
     /// Marks what is known of a node, with [`OfNode::All`] also the names in a directory.
     pub(crate) fn node_reported(&self, of: SuperblockId, node: NodeKey, what: OfNode) {
-        let Some(dentry) = self.caches.doubt_node(of, node, what) else { return self.tell_unknown(of) };
+        let Some(dentry) = self.caches.doubt_node(of, node, what) else {
+            return self.tell_unknown(of, NodeEvent::Data(NodeId::new(of, node)));
+        };
         self.tell_node_invalidated(dentry.id());
         if what == OfNode::All && self.caches.dentries.word(dentry.id()) & flags::DIRECTORY != 0 {
             drop(self.caches.doubt_names(dentry.id()));
@@ -48,7 +54,9 @@ impl Trees {
     }
 
     fn subtree_reported(&self, of: SuperblockId, dir: NodeKey) {
-        let Some(dir) = self.caches.doubt_node(of, dir, OfNode::Names) else { return self.tell_unknown(of) };
+        let Some(dir) = self.caches.doubt_node(of, dir, OfNode::Names) else {
+            return self.tell_unknown(of, NodeEvent::Anything);
+        };
         drop(self.caches.doubt_below(dir.id()));
         self.tell_invalidated(dir.id(), b"", Invalidated::Below);
     }
@@ -56,15 +64,6 @@ impl Trees {
     /// Marks everything of a file system.
     pub(crate) fn all_reported(&self, of: SuperblockId) {
         self.caches.doubt_all(of);
-        self.tell_unknown(of);
-    }
-
-    /// Tells that something changed of which no path is known: the node is not cached, or has more
-    /// than one name.
-    fn tell_unknown(&self, of: SuperblockId) {
-        if self.events.is_heard() {
-            let inode = |dir| self.caches.dentries.inode(dir);
-            self.events.tell_all(|dir| inode(dir) != InodeId::NONE && self.caches.superblock_of(inode(dir)) == of);
-        }
+        self.tell_unknown(of, NodeEvent::Anything);
     }
 }

@@ -45,7 +45,11 @@ impl Trees {
         if !of.is_seen_by(who) {
             return Err(Errno::EOVERFLOW);
         }
-        self.drop_capability(id, who, &changing)?;
+        if !of.has_no_capability() {
+            // A size that is refused removes nothing.
+            self.superblock(id).fs.check_size(self.key_of(id), size)?;
+            self.drop_capability(id, who, &changing)?;
+        }
         let mode = mode_after_write(&of, who)?;
         let mtime = (times == Times::Always).then(|| self.superblock(id).fs.now());
         // As on Linux, a truncation to the size that the file has is an event, too.

@@ -86,7 +86,7 @@ impl Trees {
         }
     }
 
-    fn key_of(&self, id: InodeId) -> NodeKey {
+    pub(super) fn key_of(&self, id: InodeId) -> NodeKey {
         inode::key_of(self.caches.inodes.record(id))
     }
 }

@@ -131,6 +131,10 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.with.around(|| self.fs.set_attributes(node, set))
     }
 
+    fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
+        self.with.around(|| self.fs.check_size(node, size))
+    }
+
     fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
         self.with.around(|| self.fs.get_xattr(node, name))
     }

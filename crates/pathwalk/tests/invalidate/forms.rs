@@ -94,6 +94,20 @@ fn exchanged_directories_in_a_directory_that_was_listed() {
     assert_eq!(world.ino("/d/e"), of_x);
 }
 
+/// A file that is found under its next name before the report about the last one, which has left
+/// the table when the report comes.
+#[test]
+fn attributes_of_a_file_whose_last_name_is_not_cached_any_more() {
+    let world = tree();
+    assert!(world.ino("/d/f").is_ok());
+    world.behind.chmod("/d/f", 0o600).unwrap();
+    world.behind.rename("/d/f", "/d/e/moved").unwrap();
+    let held = world.context.lookup("/d/e/moved").unwrap();
+    internals::evict(world.context.vfs(), 100);
+    world.notifier().invalidate_name(world.behind.key("/d").unwrap(), name("f"));
+    assert_eq!(held.attributes().map(|of| of.mode), Ok(0o600));
+}
+
 #[test]
 fn attributes_alone() {
     let world = tree();

@@ -14,6 +14,10 @@
 //! it asked, and enters it as doubtful. So once a report has returned, no walk that begins uses an
 //! answer that was asked for before.
 //!
+//! A report about a name marks the attributes of the node by the entry of that name, and the entry
+//! may have left the table while the node is cached by another one. So each answer to a lookup that
+//! leads to a cached node is compared with what is cached of it (`Caches::compare`).
+//!
 //! A pass over many entries (a *sweep*) cannot see a file that is renamed from a directory that it
 //! has not come to into one that it has left. So sweeps are counted, and a rename that runs beside
 //! one marks what it moves, before it moves it. Directories are not moved meanwhile.
@@ -97,11 +101,6 @@ impl Doubts {
     /// Returns the count of reports about nodes, before a node is made.
     pub(crate) fn of_nodes(&self) -> OfNodes {
         OfNodes(self.of_nodes.load(Ordering::SeqCst))
-    }
-
-    /// Returns whether there was a report about a node, or about a name by its directory's node.
-    pub(crate) fn were_any(&self) -> bool {
-        self.of_nodes.load(Ordering::SeqCst) != 0
     }
 
     /// Returns which sweeps there were, before something leaves a place where a sweep finds it.

@@ -11,6 +11,7 @@ use super::access::{Owed, with_body};
 use super::inode::{self, LINKS_AUX, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
 use super::pool::InodeHeld;
 use super::probe::{InodeMatch, InodeView};
+use super::snapshot::words;
 use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::{Caches, Pinned};
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
@@ -107,6 +108,17 @@ impl Caches {
     /// Marks all attributes but the type as unknown.
     pub(crate) fn mark_unknown(&self, id: InodeId) {
         self.mark(id, flags::STALE | flags::MARKED | flags::UNKNOWN);
+    }
+
+    /// Marks the attributes of a cached node as unknown if a lookup's answer has others: which of
+    /// both are older is not known. The times of access and the ACL are not compared, since those
+    /// in an answer need not be the file system's last word. The caller has a pin on the inode.
+    pub(crate) fn compare(&self, id: InodeId, answer: &Attributes) {
+        let answer = inode::normalised(*answer);
+        let is_so = |cached: Attributes| cached == Attributes { atime: cached.atime, acl: cached.acl, ..answer };
+        if !words(self, id).is_some_and(|words| is_so(inode::attributes_of(&words))) {
+            self.mark_unknown(id);
+        }
     }
 
     /// Sets marks on an inode. No lock is needed if the marks are set already. A store that could
