@@ -11,7 +11,6 @@ use std::process::{Command, Output};
 use common::mounts::{Point, Served, is_possible};
 use common::pathwalk;
 use pathwalk_tests::skipped;
-use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Signal;
 
 fn mount(source: &str, point: &Point, options: &[&str]) -> Output {
@@ -41,7 +40,7 @@ fn the_command_returns_when_the_mount_is_ready() {
     assert_eq!(fs::read(point.at("file")).unwrap(), b"text");
     let options = point.mounted().unwrap();
     assert!(options.contains("nosuid,nodev") && !options.contains("allow_other"), "{options}");
-    unmount(point.path(), UnmountFlags::empty()).unwrap();
+    point.unmount();
 }
 
 #[test]
@@ -55,7 +54,7 @@ fn signals_and_unmounting_end_the_program() {
             "TERM" => served.signal(Signal::TERM),
             "HUP" => served.signal(Signal::HUP),
             "INT" => served.signal(Signal::INT),
-            _ => unmount(point.path(), UnmountFlags::empty()).unwrap(),
+            _ => point.unmount(),
         }
         assert_eq!((served.ended().code(), point.mounted()), (Some(0), None), "{way}");
     }
@@ -90,7 +89,7 @@ fn a_killed_program_leaves_a_place_for_the_next() {
         served.ended();
         assert_eq!(fs::metadata(point.path()).unwrap_err().raw_os_error(), Some(107));
         if by_hand {
-            unmount(point.path(), UnmountFlags::empty()).unwrap();
+            point.unmount();
         }
         let Some(_again) = Served::start("a killed program", "mem", &point, &[]) else { return };
         fs::write(point.at("file"), "text").unwrap();
@@ -132,7 +131,7 @@ fn one_place_has_one_tree() {
     let output = mount("mem", &point, &[]);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && errors.contains("pathwalk umount"), "{errors}");
-    unmount(point.path(), UnmountFlags::empty()).unwrap();
+    point.unmount();
     assert_eq!(served.ended().code(), Some(0));
 }
 
@@ -325,8 +324,8 @@ fn what_covers_the_mount_is_left_alone() {
     served.signal(Signal::TERM);
     assert_eq!(served.ended().code(), Some(2));
     assert_eq!(fs::read(point.at("file")).unwrap(), b"of the cover");
-    unmount(point.path(), UnmountFlags::empty()).unwrap();
-    unmount(point.path(), UnmountFlags::empty()).unwrap();
+    point.unmount();
+    point.unmount();
 }
 
 /// Runs the steps of a user without privilege in a mount namespace, in which the user may open the

@@ -92,7 +92,7 @@ fn a_watch_ends_with_the_mount() {
         } else {
             assert!(serde_json::from_str::<Value>(&first).unwrap()["operations"].is_array(), "{first}");
         }
-        rustix::mount::unmount(point.path(), rustix::mount::UnmountFlags::empty()).unwrap();
+        point.unmount();
         assert_eq!(served.ended().code(), Some(0));
         assert_eq!(watch.wait().unwrap().code(), Some(0), "{form:?}");
     }
@@ -132,7 +132,7 @@ fn bad_requests_and_silent_clients_hold_up_none() {
     // A line that is no text ends the connection.
     assert_eq!(stream.read(&mut [0; 16]).unwrap_or(0), 0);
     assert!(stats(&point)["pid"].is_u64());
-    rustix::mount::unmount(point.path(), rustix::mount::UnmountFlags::empty()).unwrap();
+    point.unmount();
     assert_eq!((served.ended().code(), path.exists()), (Some(0), false));
 }
 

@@ -29,6 +29,15 @@ impl Point {
         self.0.path().join(path)
     }
 
+    /// Unmounts. A process that another test is just starting has all files of this one for a
+    /// moment, so a mount in use is tried again.
+    pub(crate) fn unmount(&self) {
+        while let Err(errno) = unmount(self.path(), UnmountFlags::empty()) {
+            assert_eq!(errno, rustix::io::Errno::BUSY);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Returns the options of the mount there, as the kernel has them.
     pub(crate) fn mounted(&self) -> Option<String> {
         let at = format!(" {} fuse.pathwalk ", self.0.path().display());
