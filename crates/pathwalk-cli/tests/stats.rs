@@ -24,7 +24,7 @@ fn kind<'a>(stats: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn requests_are_counted_by_kind() {
     let point = Point::new();
-    let Some(served) = Served::start("statistics", "mem", &point, &[]) else { return };
+    let Some(served) = Served::start("statistics", "mem", &point, &["-o", "kernel_nodes=1K"]) else { return };
     for number in 0..50 {
         fs::write(point.at(&format!("f{number}")), "text").unwrap();
     }
@@ -47,6 +47,7 @@ fn requests_are_counted_by_kind() {
     assert!(memory["budget"] == 64 << 20 && memory["used"].as_u64().unwrap() < 64 << 20, "{memory}");
     assert!(memory["names"].as_u64().unwrap() >= 50 && memory["file_systems"].as_u64().unwrap() > 200, "{memory}");
     assert!(kernel["nodes"].as_u64().unwrap() >= 50 && kernel["open_files"] == 1, "{kernel}");
+    assert!(kernel["most_nodes"] == 1024 && kernel["notices"].is_u64(), "{kernel}");
     assert!(found["caches"]["hand_overs"]["miss"].is_u64() && found["caches"]["hits"].is_u64());
     drop(open);
 }

@@ -53,6 +53,7 @@ Options:
   size=BYTES, nr_inodes=N, mode=OCTAL, uid=N, gid=N
                   of mem, as those of tmpfs
   budget=BYTES    memory of the caches (64M)
+  kernel_nodes=N  the most nodes that the kernel is to hold
   fsname=NAME     the source that mount(8) shows
 
 Examples:

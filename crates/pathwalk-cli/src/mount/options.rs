@@ -71,6 +71,8 @@ pub(crate) struct Options {
     pub(crate) access: MountFlags,
     /// The bytes of the caches.
     pub(crate) budget: Option<u64>,
+    /// The most nodes that the kernel is to hold.
+    pub(crate) kernel_nodes: Option<u64>,
     pub(crate) mode: Option<Mode>,
     pub(crate) entry: Option<Duration>,
     pub(crate) absence: Option<Duration>,
@@ -152,6 +154,7 @@ const KNOWN: &[Known] = &[
     flag("strictatime", Of::Part, |options| options.access |= MountFlags::STRICTATIME),
     flag("nostrictatime", Of::Part, |options| options.access -= MountFlags::STRICTATIME),
     value("budget", "BYTES", Of::Whole, |options, text| set(&mut options.budget, bytes(text)?)),
+    value("kernel_nodes", "N", Of::Whole, |options, text| set(&mut options.kernel_nodes, bytes(text)?)),
     value("coherence", "MODE", Of::Part, |options, text| set(&mut options.mode, Mode::of(text)?)),
     value("entry_timeout", "SECONDS", Of::Part, |options, text| set(&mut options.entry, seconds(text)?)),
     value("negative_timeout", "SECONDS", Of::Part, |options, text| set(&mut options.absence, seconds(text)?)),

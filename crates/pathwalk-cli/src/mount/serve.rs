@@ -107,6 +107,7 @@ fn of_kernel(options: &Options, tree: &super::tree::Tree, name: &str) -> pathwal
     of_kernel.suid = options.suid;
     of_kernel.exec = !options.noexec;
     of_kernel.sync = options.sync;
+    of_kernel.pinned = options.kernel_nodes;
     of_kernel
 }
 

@@ -156,8 +156,10 @@ fn text(report: &Report) -> String {
     row("held by file systems", mebibytes(report.memory.file_systems));
     row("names cached", format!("{} of {}", count(report.memory.names), count(report.memory.most_names)));
     row("nodes cached", format!("{} of {}", count(report.memory.nodes), count(report.memory.most_nodes)));
-    row("the kernel holds: nodes", count(report.kernel.nodes));
+    row("the kernel holds: nodes", format!("{} of {}", count(report.kernel.nodes), count(report.kernel.most_nodes)));
     row("the kernel holds: lookups", count(report.kernel.lookups));
+    row("nodes that it was asked to forget", count(report.kernel.asked_to_forget));
+    row("notices to the kernel", count(report.kernel.notices));
     row("open files", count(report.kernel.open_files));
     let head = format!(
         "{} on {}, by process {}, for {} s",

@@ -48,6 +48,9 @@ pub(super) fn text(report: &Report) -> String {
     let kernel = &report.kernel;
     lines.one("pathwalk_kernel_nodes", "gauge", "Nodes that the kernel holds.", kernel.nodes);
     lines.one("pathwalk_kernel_lookups", "gauge", "Lookups of them that it has not forgotten.", kernel.lookups);
+    lines.one("pathwalk_kernel_nodes_bound", "gauge", "The most nodes that it is to hold.", kernel.most_nodes);
+    lines.one("pathwalk_kernel_asked_to_forget_total", "counter", "Nodes that it was asked to forget.", kernel.asked_to_forget);
+    lines.one("pathwalk_kernel_notices_total", "counter", "What the kernel was told.", kernel.notices);
     lines.one("pathwalk_open_files", "gauge", "Open files and directories.", kernel.open_files);
     lines.text
 }

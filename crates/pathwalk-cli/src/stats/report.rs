@@ -72,6 +72,12 @@ pub(crate) struct Kernel {
     pub(crate) nodes: u64,
     pub(crate) lookups: u64,
     pub(crate) open_files: u64,
+    /// The most nodes that it is to hold.
+    pub(crate) most_nodes: u64,
+    /// How often it was asked to forget a node.
+    pub(crate) asked_to_forget: u64,
+    /// What it was told: changes by others, and what to forget.
+    pub(crate) notices: u64,
 }
 
 impl Report {
@@ -88,7 +94,14 @@ impl Report {
             seconds: since.elapsed().as_secs_f64(),
             caches: Caches::of(&stats, lookups),
             memory: Memory::of(&stats),
-            kernel: Kernel { nodes: pinned.nodes, lookups: pinned.lookups, open_files: pinned.open_files },
+            kernel: Kernel {
+                nodes: pinned.nodes,
+                lookups: pinned.lookups,
+                open_files: pinned.open_files,
+                most_nodes: pinned.bound,
+                asked_to_forget: pinned.asked_to_forget,
+                notices: mounted.notices(),
+            },
             operations,
         }
     }
