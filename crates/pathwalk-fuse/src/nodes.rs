@@ -2,10 +2,12 @@
 //!
 //! The kernel names a node by a number that it got with a lookup, until it has forgotten as many
 //! lookups as it was given. Each node has a handle of the engine meanwhile, which keeps it in the
-//! caches. The names of one inode have one number.
+//! caches. The names of one inode have one number for each mount through which it was reached: the
+//! mount decides about owners and about what may be changed, and a directory has one place there.
 //!
 //! What always holds: a number is given to one node only, so that the kernel's generation is always
 //! 0. The count of a node is the number of lookups that were answered with it and not forgotten.
+//! The root has its number from the beginning to the end.
 //!
 //! The table has `SHARDS` parts, each behind a lock of its own, which is held for one search.
 
@@ -18,11 +20,15 @@ use parking_lot::Mutex;
 use pathwalk::security::NodeId;
 use pathwalk::{Errno, Handle};
 use rapidhash::fast::RandomState;
+use smallvec::SmallVec;
 
 use crate::abi::ROOT;
 
 /// The number of parts: a power of two.
 const SHARDS: u64 = 64;
+
+/// The numbers of one node, each with the mount through which it was reached.
+pub(crate) type Numbers = SmallVec<[(u64, u64); 1]>;
 
 /// A node that the kernel knows.
 struct Known {
@@ -36,7 +42,7 @@ struct Known {
 #[derive(Default)]
 struct Shard {
     by_number: HashMap<u64, Known, RandomState>,
-    by_identity: HashMap<NodeId, u64, RandomState>,
+    by_identity: HashMap<NodeId, Numbers, RandomState>,
     /// The numbers in the order in which they are candidates to be forgotten. Those that are
     /// forgotten meanwhile stay until their turn, or until they are more than the known ones.
     turns: VecDeque<u64>,
@@ -53,6 +59,8 @@ pub(crate) struct Nodes {
     /// The number of nodes in all parts. It is changed under the lock of a part, and read to see
     /// whether there are too many. It orders nothing.
     known: AtomicU64,
+    /// The nodes with several numbers. It is changed under the lock of a part.
+    twins: AtomicU64,
     /// The nodes that were added since [`oldest`](Self::oldest) was called. It orders nothing.
     added: AtomicU64,
 }
@@ -61,8 +69,11 @@ impl Nodes {
     /// Begins with the root alone.
     pub(crate) fn new(root: &Handle) -> Nodes {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let (known, added) = (AtomicU64::new(0), AtomicU64::new(0));
-        Nodes { root: root.clone(), shards, hasher: RandomState::default(), known, added }
+        let [known, twins, added] = [(); 3].map(|()| AtomicU64::new(0));
+        let nodes = Nodes { root: root.clone(), shards, hasher: RandomState::default(), known, twins, added };
+        let numbers = Numbers::from_iter([(root.mount_id(), ROOT)]);
+        nodes.shards[nodes.place_of(root.node_id()) as usize].lock().by_identity.insert(root.node_id(), numbers);
+        nodes
     }
 
     /// Returns the handle of a node; `ESTALE` for a number that was never given, or is forgotten.
@@ -74,40 +85,42 @@ impl Nodes {
         shard.by_number.get(&number).map(|known| known.handle.clone()).ok_or(Errno::ESTALE)
     }
 
-    /// Returns the number of a node that the kernel knows, or is about to.
-    pub(crate) fn number(&self, identity: NodeId) -> Option<u64> {
-        if identity == self.root.node_id() {
-            return Some(ROOT);
-        }
-        self.shards[self.place_of(identity) as usize].lock().by_identity.get(&identity).copied()
+    /// Returns the numbers of a node that the kernel knows, or is about to.
+    pub(crate) fn numbers(&self, identity: NodeId) -> Numbers {
+        self.shards[self.place_of(identity) as usize].lock().by_identity.get(&identity).cloned().unwrap_or_default()
+    }
+
+    /// Returns whether some node has several numbers, so that a change by one has to be told of the
+    /// others.
+    pub(crate) fn has_twins(&self) -> bool {
+        self.twins.load(Ordering::SeqCst) > 0
     }
 
     /// Counts a lookup of a node, and returns its number.
     pub(crate) fn found(&self, handle: Handle) -> u64 {
-        let identity = handle.node_id();
-        if identity == self.root.node_id() {
-            return ROOT;
-        }
+        let (identity, mount) = (handle.node_id(), handle.mount_id());
         let place = self.place_of(identity);
         let mut shard = self.shards[place as usize].lock();
         let Shard { by_number, by_identity, turns, given } = &mut *shard;
-        match by_identity.entry(identity) {
-            Entry::Occupied(number) => {
-                let known = by_number.get_mut(number.get()).expect("both tables have the same nodes");
+        let numbers = by_identity.entry(identity).or_default();
+        if let Some((_, number)) = numbers.iter().find(|(through, _)| *through == mount) {
+            if let Some(known) = by_number.get_mut(number) {
                 known.lookups += 1;
                 known.is_used = true;
-                *number.get()
             }
-            Entry::Vacant(entry) => {
-                *given += 1;
-                let number = place + *given * SHARDS;
-                by_number.insert(number, Known { handle, lookups: 1, is_used: false });
-                turns.push_back(number);
-                self.known.fetch_add(1, Ordering::Relaxed);
-                self.added.fetch_add(1, Ordering::Relaxed);
-                *entry.insert(number)
-            }
+            return *number;
         }
+        *given += 1;
+        let number = place + *given * SHARDS;
+        numbers.push((mount, number));
+        if numbers.len() == 2 {
+            self.twins.fetch_add(1, Ordering::SeqCst);
+        }
+        by_number.insert(number, Known { handle, lookups: 1, is_used: false });
+        turns.push_back(number);
+        self.known.fetch_add(1, Ordering::Relaxed);
+        self.added.fetch_add(1, Ordering::Relaxed);
+        number
     }
 
     /// Takes back so many lookups of a node, and forgets the node if none is left.
@@ -117,7 +130,7 @@ impl Nodes {
         known.get_mut().lookups = known.get().lookups.saturating_sub(lookups);
         if known.get().lookups == 0 {
             let known = known.remove();
-            shard.by_identity.remove(&known.handle.node_id());
+            self.take_number(&mut shard, known.handle.node_id(), number);
             self.known.fetch_sub(1, Ordering::Relaxed);
             let Shard { by_number, turns, .. } = &mut *shard;
             if turns.len() > 2 * by_number.len() + 16 {
@@ -126,6 +139,16 @@ impl Nodes {
             drop(shard);
             // What the drop of the handle sets free takes time.
             drop(known);
+        }
+    }
+
+    fn take_number(&self, shard: &mut Shard, identity: NodeId, number: u64) {
+        let Entry::Occupied(mut numbers) = shard.by_identity.entry(identity) else { return };
+        numbers.get_mut().retain(|(_, of)| *of != number);
+        match numbers.get().len() {
+            0 => _ = numbers.remove(),
+            1 => _ = self.twins.fetch_sub(1, Ordering::SeqCst),
+            _ => {}
         }
     }
 
@@ -175,6 +198,8 @@ impl Nodes {
         for shard in &self.shards {
             let all = std::mem::take(&mut *shard.lock());
             self.known.fetch_sub(all.by_number.len() as u64, Ordering::Relaxed);
+            let twins = all.by_identity.values().filter(|numbers| numbers.len() > 1).count();
+            self.twins.fetch_sub(twins as u64, Ordering::SeqCst);
         }
     }
 
@@ -199,7 +224,7 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathwalk::{Context, Credentials, Vfs};
+    use pathwalk::{Context, Credentials, Recursion, Vfs};
 
     fn context() -> Context {
         Vfs::builder().build(pathwalk_memfs::MemFs::new()).unwrap().context(Credentials::root())
@@ -218,7 +243,8 @@ mod tests {
         let nodes = Nodes::new(context.root());
         let a = look_up(&nodes, &context, "/a");
         assert_eq!(look_up(&nodes, &context, "/b"), a);
-        assert_eq!(nodes.number(context.lookup("/b").unwrap().node_id()), Some(a));
+        let number = |path: &str| nodes.numbers(context.lookup(path).unwrap().node_id()).first().map(|(_, number)| *number);
+        assert_eq!((number("/b"), number("/")), (Some(a), Some(ROOT)));
         assert_ne!(look_up(&nodes, &context, "/c"), a);
         assert_eq!((nodes.counts(), nodes.known(), look_up(&nodes, &context, "/")), ((2, 3), 2, ROOT));
         nodes.forget(a, 1);
@@ -231,6 +257,27 @@ mod tests {
         assert_eq!(nodes.handle(ROOT).unwrap().path().unwrap(), b"/");
         nodes.clear();
         assert_eq!((nodes.known(), nodes.all()), (0, vec![ROOT]));
+    }
+
+    #[test]
+    fn a_node_has_a_number_for_each_mount() {
+        let context = context();
+        context.create_dir_all("/a/d").unwrap();
+        context.create_dir_all("/b").unwrap();
+        context.bind("/a", "/b", Recursion::Alone).unwrap();
+        let nodes = Nodes::new(context.root());
+        let one = look_up(&nodes, &context, "/a/d");
+        assert!(!nodes.has_twins());
+        let other = look_up(&nodes, &context, "/b/d");
+        assert!(nodes.has_twins() && one != other && look_up(&nodes, &context, "/a/d") == one);
+        let numbers = nodes.numbers(context.lookup("/a/d").unwrap().node_id());
+        assert_eq!(numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>(), [one, other]);
+        assert_eq!(nodes.handle(other).unwrap().path().unwrap(), b"/b/d");
+        nodes.forget(one, 2);
+        assert_eq!((nodes.has_twins(), nodes.known(), nodes.handle(other).is_ok()), (false, 1, true));
+        look_up(&nodes, &context, "/a/d");
+        nodes.clear();
+        assert!(!nodes.has_twins());
     }
 
     #[test]

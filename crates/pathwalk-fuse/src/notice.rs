@@ -12,6 +12,7 @@ use crate::abi::{
     PRUNE_MINOR,
 };
 use crate::device::Device;
+use crate::nodes::Nodes;
 
 /// What the kernel on the other side can.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +53,11 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
+    /// Returns the notices by which the kernel asks for everything again.
+    pub(crate) fn all(nodes: &Nodes) -> Vec<Notice> {
+        [Notice::Names].into_iter().chain(nodes.all().into_iter().map(Notice::Data)).collect()
+    }
+
     /// Sends it. An error is none if the kernel has nothing of what it is about, and if nothing is
     /// mounted any more.
     pub(crate) fn send(&self, device: &Device, to: Abilities) {

@@ -11,6 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use pathwalk::security::NodeId;
 use pathwalk::{Cancellation, NodeEvent, NodeSubscription};
 
 use crate::device::Device;
@@ -195,25 +196,29 @@ impl Notifier {
 fn translate(event: NodeEvent, nodes: &Nodes, notices: &mut Vec<Notice>) {
     match event {
         NodeEvent::Name { directory, name, removed } => {
-            let Some(parent) = nodes.number(directory) else { return };
-            notices.push(match removed.and_then(|node| nodes.number(node)) {
-                Some(child) => Notice::Removed { parent, name, child },
-                None => Notice::Name { parent, name },
-            });
-            // The listing of the directory, and its attributes.
-            notices.push(Notice::Data(parent));
+            for (mount, parent) in nodes.numbers(directory) {
+                let removed = removed.and_then(|node| nodes.numbers(node).into_iter().find(|(of, _)| *of == mount));
+                notices.push(match removed {
+                    Some((_, child)) => Notice::Removed { parent, name: name.clone(), child },
+                    None => Notice::Name { parent, name: name.clone() },
+                });
+                // The listing of the directory, and its attributes.
+                notices.push(Notice::Data(parent));
+            }
         }
-        NodeEvent::Attributes(node) => notices.extend(nodes.number(node).map(Notice::Attributes)),
-        NodeEvent::Data(node) => notices.extend(nodes.number(node).map(Notice::Data)),
+        NodeEvent::Attributes(node) => notices.extend(each(nodes, node, Notice::Attributes)),
+        NodeEvent::Data(node) => notices.extend(each(nodes, node, Notice::Data)),
         NodeEvent::Names(directory) => {
             notices.push(Notice::Names);
-            notices.extend(nodes.number(directory).map(Notice::Data));
+            notices.extend(each(nodes, directory, Notice::Data));
         }
         NodeEvent::Mounts => notices.push(Notice::Names),
         // What is not known to concern few nodes concerns all.
-        _ => {
-            notices.push(Notice::Names);
-            notices.extend(nodes.all().into_iter().map(Notice::Data));
-        }
+        _ => notices.extend(Notice::all(nodes)),
     }
+}
+
+/// Returns a notice for each number of a node.
+fn each(nodes: &Nodes, node: NodeId, notice: fn(u64) -> Notice) -> impl Iterator<Item = Notice> {
+    nodes.numbers(node).into_iter().map(move |(_, number)| notice(number))
 }

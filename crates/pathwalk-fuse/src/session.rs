@@ -181,7 +181,9 @@ impl Session {
         reply.clear();
         let mut given = Given::default();
         let mut call = Call { server: &self.server, flights: &self.flights, askers, reply, given: &mut given, header };
-        let serve = || self.notifier.unheard(|| call.serve(request));
+        // What changes by one number of a node is news for the others.
+        let has_twins = self.server.nodes.has_twins();
+        let serve = || if has_twins { call.serve(request) } else { self.notifier.unheard(|| call.serve(request)) };
         // What is shared stays whole: locks are not poisoned, and the engine's changes are made by
         // calls that either happened or did not.
         let answer = catch_unwind(AssertUnwindSafe(|| place.during(header.unique, serve)));
@@ -201,6 +203,10 @@ impl Session {
                 Ok(()) => given.leave(),
                 Err(_) => given.take_back(&self.server),
             }
+        }
+        if !has_twins && self.server.nodes.has_twins() {
+            // A node got its second number meanwhile, perhaps before this request changed it.
+            self.notifier.again(Notice::all(&self.server.nodes));
         }
         self.notifier.look_at(&self.server.nodes);
     }

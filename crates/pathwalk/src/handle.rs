@@ -120,6 +120,24 @@ impl Handle {
         NodeId::new(self.world().caches().superblock_of(self.inode()), self.key())
     }
 
+    /// Returns the number of the mount through which it was reached, which no other mount ever has:
+    /// [`Statx::mount_id`](crate::Statx::mount_id). A node that is bound to a second place has one
+    /// identity and two such numbers.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Recursion, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.create_dir_all("/a/d")?;
+    /// context.create_dir_all("/b")?;
+    /// context.bind("/a", "/b", Recursion::Alone)?;
+    /// let [one, other] = [context.lookup("/a/d")?, context.lookup("/b/d")?];
+    /// assert!(one.node_id() == other.node_id() && one.mount_id() != other.mount_id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mount_id(&self) -> u64 {
+        self.world().mounts.number(self.place.mount())
+    }
+
     /// Returns the path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once
     /// the place, or a directory above, was removed. The path may change at any time, so use it for
     /// messages and not for decisions. A place that was invalidated while it was held keeps the

@@ -104,13 +104,7 @@ fn part(entry: &Entry, dir: &Path) -> anyhow::Result<Part> {
             from.with_context(|| format!("there is no source \"{}\": it is mem or host:DIR", source.escape_debug()))?
         }
         (Some(_), None) => bail!("\"recursive\" is for a bind"),
-        (None, Some(path)) => {
-            let path = place(path).context("bind")?;
-            if Path::new(&at).starts_with(&path) {
-                bail!("a bind of \"{path}\" at \"{at}\" would contain itself");
-            }
-            From::Bind { path, how }
-        }
+        (None, Some(path)) => From::Bind { path: place(path).context("bind")?, how },
         (Some(_), Some(_)) => bail!("a mount has a \"source\" or a \"bind\", not both"),
         (None, None) => bail!("the mount lacks its \"source\": {}", source::FORMS),
     };
@@ -207,8 +201,8 @@ mod tests {
             ("[[mount]]\nat = '/'\nsource = 'mem'\noptions = 'noexec'\n", "give it with -o"),
             ("[[mount]]\nat = '/'\nsource = 'host:/'\noptions = 'size=1'\n", "are for mem"),
             ("[[mount]]\nat = '/'\nsource = 'mem'\nuids = []\n", "together"),
-            ("[[mount]]\nat = '/a/b'\nbind = '/a'\n", "line 1: a bind of \"/a\" at \"/a/b\" would contain itself"),
-            ("[[mount]]\nat = '/a'\nbind = '/b'\noptions = 'ro'\n", "line 1: a bind has the options"),
+            ("[[mount]]\nat = '/a'\nbind = '/b'\noptions = 'coherence=ttl'\n", "line 1: the option \"coherence\" is for"),
+            ("[[mount]]\nat = '/a'\nbind = '/b'\noptions = 'size=1'\n", "are for mem"),
             ("[[mount]]\nat = '/'\nsource = 'mem'\nuids = []\ngids = []\n", "making a map of user ids"),
             ("[[mount]]\nat = '/a'\nsource = 'mem'\n[[mount]]\nat = '/a/'\nsource = 'mem'\n", "line 4: there are two mounts"),
             ("[[mount]]\nat = '/a'\nsource = 'mem'\n[[mount]]\nat = '/'\nsource = 'mem'\n", "has to be the first"),

@@ -57,9 +57,6 @@ impl Part {
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let options = &self.options;
         let is_host = matches!(self.from, From::Host(_));
-        if matches!(self.from, From::Bind { .. }) && (!options.given.trim_matches(',').is_empty() || self.map.is_some()) {
-            bail!("a bind has the options and ids of the mount that it is taken from: leave them out, or give a source");
-        }
         if options.mode.is_some() && !is_host {
             bail!("the option \"coherence\" is for host:DIR: nothing else changes another tree");
         }
@@ -101,6 +98,18 @@ impl Part {
             Some(map) => attributes.with_id_map(map.clone()),
             None => attributes,
         }
+    }
+
+    /// Returns whether something is set of the mount. A bind has what the mount has that it is
+    /// taken from.
+    fn has_attributes(&self) -> bool {
+        let is_bind = matches!(self.from, From::Bind { .. });
+        !is_bind || !self.options.given.trim_matches(',').is_empty() || self.map.is_some()
+    }
+
+    /// Returns the mounts of the part of which it is set.
+    fn recursion(&self) -> Recursion {
+        if let From::Bind { how, .. } = self.from { how } else { Recursion::Alone }
     }
 
     fn times(&self) -> CacheTimes {
@@ -146,9 +155,9 @@ fn attach(context: &mut Context, part: &Part, before: &[Part]) -> anyhow::Result
         make_point(context, point, before)?;
     }
     let tree = part.open(context)?;
-    if !matches!(part.from, From::Bind { .. }) {
-        let attributes = part.attributes();
-        let set = context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone);
+    if part.has_attributes() {
+        let (attributes, how) = (part.attributes(), part.recursion());
+        let set = context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &attributes, how);
         set.map_err(|errno| anyhow::anyhow!("setting its options: {errno}"))?;
     }
     let moved = context.move_mount_at(tree.handle(), "", At::Cwd, point, MoveFlags::FROM_EMPTY_PATH);
