@@ -62,8 +62,6 @@ bitflags! {
     pub(crate) struct InitFlags: u64 {
         /// Several reads of one file may be under way.
         const ASYNC_READ = 1 << 0;
-        /// An open takes the contents itself (`O_TRUNC`).
-        const ATOMIC_O_TRUNC = 1 << 3;
         /// A node is found again by its number, which serves NFS.
         const EXPORT_SUPPORT = 1 << 4;
         /// A write may be longer than a page.

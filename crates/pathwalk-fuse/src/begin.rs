@@ -14,8 +14,10 @@ use crate::session::{MOST_BEFORE, MOST_DATA};
 const MOST_IN_BACKGROUND: u16 = 64;
 
 /// What is asked of the kernel, where it can do it.
+///
+/// Not that an open takes the contents itself (`FUSE_ATOMIC_O_TRUNC`): the kernel would look too
+/// late whether the file is a program that runs (`ETXTBSY`), of which the contents are gone then.
 const WANTED: InitFlags = InitFlags::ASYNC_READ
-    .union(InitFlags::ATOMIC_O_TRUNC)
     .union(InitFlags::EXPORT_SUPPORT)
     .union(InitFlags::BIG_WRITES)
     .union(InitFlags::DONT_MASK)

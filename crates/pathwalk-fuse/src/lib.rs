@@ -128,8 +128,8 @@ pub struct Options {
     pub exec: bool,
     /// Whether each write returns when its data is on the disk: `false`.
     pub sync: bool,
-    /// The most nodes that the kernel is to know, of which each takes some 400 bytes here and in
-    /// the engine's budget: `None` for half of those for which that budget has room.
+    /// The most nodes that the kernel is to know, of which each takes some 300 bytes beside its
+    /// place in the engine's budget: `None` for half of those for which that budget has room.
     ///
     /// Beyond it, the kernel is asked to forget those of which it was told least recently. It keeps
     /// what is open or in use, and directories with names in its cache: see [`Pinned`]. Before

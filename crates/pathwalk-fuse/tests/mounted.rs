@@ -254,3 +254,21 @@ fn many_threads_at_once() {
         assert!(names(case.dir.path()).is_empty());
     });
 }
+
+#[test]
+fn a_program_that_runs_is_not_taken_its_contents() {
+    use rustix::fs::{Mode, OFlags, open};
+    each(|case| {
+        let program = case.at("sleep");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let length = fs::metadata(&program).unwrap().len();
+        let mut running = std::process::Command::new(&program).arg("30").spawn().unwrap();
+        for flags in [OFlags::RDONLY | OFlags::TRUNC, OFlags::WRONLY | OFlags::TRUNC, OFlags::RDWR] {
+            assert_eq!(open(&program, flags, Mode::empty()).unwrap_err(), rustix::io::Errno::TXTBSY);
+        }
+        assert_eq!(case.context.stat("/sleep").unwrap().size, length);
+        assert!(running.try_wait().unwrap().is_none(), "it goes on");
+        running.kill().unwrap();
+        running.wait().unwrap();
+    });
+}

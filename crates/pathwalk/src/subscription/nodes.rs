@@ -67,6 +67,8 @@ impl NodeSubscription {
 
     /// Waits until there is an event, and leaves it to [`try_next`](Self::try_next). `ECANCELED` as
     /// for [`next`](Self::next).
+    ///
+    /// [`NodeSubscription`] has an example.
     pub fn wait(&self) -> Result<(), Errno> {
         self.queue.wait()
     }
