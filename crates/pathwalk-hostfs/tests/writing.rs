@@ -566,6 +566,36 @@ fn a_size_that_is_too_large_removes_no_capability() {
     });
 }
 
+/// Checks a file with a capability that became immutable while it was open: as on Linux, what a
+/// tmpfs still allows removes the capability. (ext4 allows nothing.)
+#[test]
+fn a_change_of_an_immutable_file_removes_its_capability() {
+    const TEST: &str = "a_change_of_an_immutable_file_removes_its_capability";
+    const CAPABILITY: &str = "security.capability";
+    on_tmpfs(TEST, "mode=755", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Exclusive));
+        let mut capability = [7; 20];
+        capability[..4].copy_from_slice(&[1, 0, 0, 2]);
+        for change in 0..3 {
+            let path = format!("/file{change}");
+            let file = context.open(&path, OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+            context.setxattr(&path, CAPABILITY, capability, XattrFlags::empty()).unwrap();
+            if let Err(errno) = context.set_inode_flags(&path, pathwalk::InodeFlags::IMMUTABLE) {
+                return skipped(TEST, &format!("this file system keeps no flags, or this is not root ({errno})"));
+            }
+            assert_eq!(context.removexattr(&path, CAPABILITY), Err(Errno::EPERM));
+            match change {
+                0 => context.chown(&path, None, None).unwrap(),
+                1 => file.set_len(3).unwrap(),
+                _ => assert_eq!(file.write(b"text"), Ok(4)),
+            }
+            assert_eq!(context.getxattr(&path, CAPABILITY), Err(Errno::ENODATA), "change {change}");
+            same(&context, dir, &path);
+            context.set_inode_flags(&path, pathwalk::InodeFlags::empty()).unwrap();
+        }
+    });
+}
+
 #[test]
 fn an_append_at_the_largest_size_is_too_large() {
     on_tmpfs("an_append_at_the_largest_size_is_too_large", "mode=755", |dir| {

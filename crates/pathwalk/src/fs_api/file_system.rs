@@ -613,7 +613,9 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// Removes an extended attribute, and moves `ctime`: `ENODATA` if the node does not have it.
-    /// Default: `EOPNOTSUPP`.
+    /// `EPERM` for the `security.capability` of a file whose attributes cannot be set any more,
+    /// though those that have opened it change it still: then the change that follows has to remove
+    /// it. Default: `EOPNOTSUPP`.
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
         let _ = (node, name);
         Err(Errno::EOPNOTSUPP)

@@ -81,7 +81,8 @@ impl Trees {
             return Err(Errno::EOVERFLOW);
         }
         match self.remove_xattr(id, XattrName::CAPABILITY, held) {
-            Err(Errno::ENODATA) => Ok(()),
+            // Of a file that became immutable it is removed by the change itself.
+            Err(Errno::ENODATA | Errno::EPERM) => Ok(()),
             removed => removed,
         }
     }
