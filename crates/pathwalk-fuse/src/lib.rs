@@ -26,13 +26,11 @@
 //!
 //! Source: `fuse(4)`, `Documentation/filesystems/fuse.rst` of Linux.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use pathwalk::{Context, Errno};
-use rustix::mount::MountFlags;
 
 use crate::device::{Device, Mounting};
 use crate::helper::Refusal;
@@ -48,10 +46,12 @@ mod counts;
 mod device;
 mod flights;
 mod helper;
+mod mounted;
 mod nodes;
 mod notice;
 mod notifier;
 mod opened;
+mod options;
 mod reply;
 mod request;
 mod serve;
@@ -59,117 +59,9 @@ mod session;
 mod unmount;
 
 pub use counts::Operations;
+pub use mounted::{Mounted, Pinned};
+pub use options::{CacheTimes, Options};
 pub use unmount::{WhileInUse, unmount};
-
-/// How long the kernel answers by itself what it was told, without asking again.
-///
-/// Changes that are made through the mount are seen at once, whatever the times are. Those that
-/// other contexts of the same `Vfs` make, and those that file systems report, are seen when the
-/// kernel has been told of them, some microseconds later. Access times that others move are not
-/// told.
-///
-/// | the tree changes | times |
-/// |---|---|
-/// | by this `Vfs` alone: `pathwalk-memfs`, or `Coherence::Exclusive` of `pathwalk-hostfs` | [`FOREVER`](Self::FOREVER) |
-/// | by others, and the file system reports it: `Coherence::Watch`, where it watches all | [`FOREVER`](Self::FOREVER) |
-/// | by others, and nothing reports it | those that may pass until it is seen |
-///
-/// Before Linux 6.16, names and absences are kept for a second at most.
-///
-/// ```
-/// use std::time::Duration;
-/// use pathwalk_fuse::CacheTimes;
-/// let times = CacheTimes { absence: Duration::ZERO, ..CacheTimes::FOREVER };
-/// assert!(CacheTimes::FOREVER.entry > Duration::from_secs(1 << 40) && times.entry > times.absence);
-/// assert_eq!(CacheTimes::default(), CacheTimes::NONE);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CacheTimes {
-    /// How long a name leads to the same node.
-    pub entry: Duration,
-    /// How long a name stays absent.
-    pub absence: Duration,
-    /// How long attributes stay the same.
-    pub attributes: Duration,
-}
-
-impl CacheTimes {
-    /// The times for a tree of which all changes are made by its `Vfs`, or reported to it.
-    pub const FOREVER: CacheTimes = CacheTimes { entry: Duration::MAX, absence: Duration::MAX, attributes: Duration::MAX };
-
-    /// No time: each lookup, and each question about attributes, is answered by the engine.
-    pub const NONE: CacheTimes = CacheTimes { entry: Duration::ZERO, absence: Duration::ZERO, attributes: Duration::ZERO };
-
-    /// Returns whether nothing is asked again because of its age.
-    fn is_forever(&self) -> bool {
-        self.entry == Duration::MAX && self.attributes == Duration::MAX
-    }
-}
-
-/// The options of a mount.
-///
-/// [`mount`] has an example.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// The name that `mount(8)` and `/proc/self/mounts` show as the source: `pathwalk`.
-    pub source: String,
-    /// How long the kernel keeps what it was told: [`CacheTimes::NONE`].
-    pub times: CacheTimes,
-    /// Whether users other than the one that mounts may use the mount: `true`.
-    pub allow_other: bool,
-    /// Whether nothing can be changed through the mount: `false`.
-    pub read_only: bool,
-    /// Whether device nodes can be opened: `false`.
-    pub dev: bool,
-    /// Whether suid and sgid bits of programs count: `false`.
-    pub suid: bool,
-    /// Whether programs can be run: `true`.
-    pub exec: bool,
-    /// Whether each write returns when its data is on the disk: `false`.
-    pub sync: bool,
-    /// The most nodes that the kernel is to know, of which each takes some 300 bytes beside its
-    /// place in the engine's budget: `None` for half of those for which that budget has room.
-    ///
-    /// Beyond it, the kernel is asked to forget those of which it was told least recently. It keeps
-    /// what is open or in use, and directories with names in its cache: see [`Pinned`]. Before
-    /// Linux 6.18 it cannot be asked, and forgets when it needs the memory.
-    pub pinned: Option<u64>,
-    /// The events of changes by others for which there is room, of some 100 bytes each: 65,536. If
-    /// they come faster than the kernel can be told, it is told that anything may have changed.
-    pub events: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            source: "pathwalk".into(),
-            times: CacheTimes::NONE,
-            allow_other: true,
-            read_only: false,
-            dev: false,
-            suid: false,
-            exec: true,
-            sync: false,
-            pinned: None,
-            events: 1 << 16,
-        }
-    }
-}
-
-impl Options {
-    fn mounting(&self) -> Mounting<'_> {
-        let flags = [
-            (self.read_only, MountFlags::RDONLY),
-            (!self.dev, MountFlags::NODEV),
-            (!self.suid, MountFlags::NOSUID),
-            (!self.exec, MountFlags::NOEXEC),
-            (self.sync, MountFlags::SYNCHRONOUS),
-        ];
-        let set = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
-        Mounting { source: &self.source, flags: set.collect(), is_for_all: self.allow_other }
-    }
-}
 
 /// The reason that nothing was mounted.
 ///
@@ -219,38 +111,6 @@ pub enum MountError {
     /// No thread could be started.
     #[error("no thread could be started: {0}")]
     Thread(std::io::Error),
-}
-
-/// A mounted tree. It is unmounted when this is dropped.
-///
-/// [`mount`] has an example.
-pub struct Mounted {
-    session: Arc<Session>,
-    at: PathBuf,
-}
-
-impl fmt::Debug for Mounted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mounted").field("at", &self.at).field("pinned", &self.pinned()).finish_non_exhaustive()
-    }
-}
-
-/// What the kernel holds of a mounted tree, and the engine with it.
-///
-/// [`mount`] has an example.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Pinned {
-    /// The nodes that the kernel knows, without the root.
-    pub nodes: u64,
-    /// The lookups that it was answered with them, and has not forgotten.
-    pub lookups: u64,
-    /// The files and directories that are open.
-    pub open_files: u64,
-    /// The most nodes that it is to know: [`Options::pinned`].
-    pub bound: u64,
-    /// The number of times that it was asked to forget a node.
-    pub asked_to_forget: u64,
 }
 
 /// Mounts the root of a context on a directory, and serves it by threads of its own.
@@ -341,76 +201,4 @@ fn not_mounted(at: &Path, error: rustix::io::Errno) -> MountError {
 /// of a node, which NFS keeps, have it beside the node's number.
 fn generation() -> u32 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as u32)
-}
-
-impl Mounted {
-    /// Returns the mount point, as an absolute path without links.
-    pub fn at(&self) -> &Path {
-        &self.at
-    }
-
-    /// Returns what the kernel holds: nothing, once the mount has ended. The cost grows with the
-    /// number of nodes.
-    pub fn pinned(&self) -> Pinned {
-        let Session { server, notifier, .. } = &*self.session;
-        let (nodes, lookups) = server.nodes.counts();
-        let (bound, asked_to_forget) = (notifier.bound(), notifier.asked());
-        Pinned { nodes, lookups, open_files: server.files.count(), bound, asked_to_forget }
-    }
-
-    /// Returns whether the kernel can be asked to forget nodes: since Linux 6.18.
-    pub fn can_forget(&self) -> bool {
-        self.session.notifier.can_forget()
-    }
-
-    /// Returns the number of notices that the kernel was sent: what changed by others, and what to
-    /// forget.
-    pub fn notices(&self) -> u64 {
-        self.session.notifier.sent()
-    }
-
-    /// Waits until it is unmounted, by [`unmount`](Self::unmount) in another thread or by
-    /// `umount(8)`.
-    pub fn wait(&self) {
-        self.session.wait();
-    }
-
-    /// Waits as long at most, and returns whether it is unmounted: for a program that has something
-    /// else to do now and then.
-    pub fn wait_for(&self, most: Duration) -> bool {
-        self.session.wait_for(most)
-    }
-
-    /// Unmounts, and waits until all requests were answered. While programs use the mount, it goes
-    /// from its place at once, and stays with them until they have finished.
-    ///
-    /// The errors are those of `umount2(2)`. It is none if it was unmounted before.
-    pub fn unmount(self) -> std::io::Result<()> {
-        self.detach()?;
-        self.wait();
-        Ok(())
-    }
-
-    /// Unmounts as [`unmount`](Self::unmount) does, and does not wait.
-    ///
-    /// ```no_run
-    /// # let context = pathwalk::Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(pathwalk::Credentials::root());
-    /// let mounted = pathwalk_fuse::mount(&context, "/mnt", &pathwalk_fuse::Options::default())?;
-    /// mounted.detach()?;
-    /// mounted.wait();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn detach(&self) -> std::io::Result<()> {
-        if self.session.has_ended() {
-            return Ok(());
-        }
-        Ok(device::detach(&self.at)?)
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        // What it fails with is told by `unmount`.
-        let _ = self.detach();
-    }
 }

@@ -2,6 +2,7 @@
 //!
 //! It takes the engine's events, finds the numbers of their nodes, and sends notices. Changes that
 //! are made through the mount itself are not heard: the kernel has made them in its own caches.
+//! They are heard while a node has several numbers, since those caches are of one number.
 //!
 //! What always holds: the kernel keeps no answer from before a change that it is told of. An answer
 //! may be under way when its notice is sent, and reach the kernel afterwards. So a [round](Round)

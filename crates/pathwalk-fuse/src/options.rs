@@ -1,0 +1,117 @@
+//! The options of a mount.
+
+use std::time::Duration;
+
+use rustix::mount::MountFlags;
+
+use crate::device::Mounting;
+
+/// How long the kernel answers by itself what it was told, without asking again.
+///
+/// Changes that are made through the mount are seen at once, whatever the times are. Those that
+/// other contexts of the same `Vfs` make, and those that file systems report, are seen when the
+/// kernel has been told of them, some microseconds later. Access times that others move are not
+/// told.
+///
+/// | the tree changes | times |
+/// |---|---|
+/// | by this `Vfs` alone: `pathwalk-memfs`, or `Coherence::Exclusive` of `pathwalk-hostfs` | [`FOREVER`](Self::FOREVER) |
+/// | by others, and the file system reports it: `Coherence::Watch`, where it watches all | [`FOREVER`](Self::FOREVER) |
+/// | by others, and nothing reports it | those that may pass until it is seen |
+///
+/// Before Linux 6.16, names and absences are kept for a second at most.
+///
+/// ```
+/// use std::time::Duration;
+/// use pathwalk_fuse::CacheTimes;
+/// let times = CacheTimes { absence: Duration::ZERO, ..CacheTimes::FOREVER };
+/// assert!(CacheTimes::FOREVER.entry > Duration::from_secs(1 << 40) && times.entry > times.absence);
+/// assert_eq!(CacheTimes::default(), CacheTimes::NONE);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheTimes {
+    /// How long a name leads to the same node.
+    pub entry: Duration,
+    /// How long a name stays absent.
+    pub absence: Duration,
+    /// How long attributes stay the same.
+    pub attributes: Duration,
+}
+
+impl CacheTimes {
+    /// The times for a tree of which all changes are made by its `Vfs`, or reported to it.
+    pub const FOREVER: CacheTimes = CacheTimes { entry: Duration::MAX, absence: Duration::MAX, attributes: Duration::MAX };
+
+    /// No time: each lookup, and each question about attributes, is answered by the engine.
+    pub const NONE: CacheTimes = CacheTimes { entry: Duration::ZERO, absence: Duration::ZERO, attributes: Duration::ZERO };
+
+    /// Returns whether nothing is asked again because of its age.
+    pub(crate) fn is_forever(&self) -> bool {
+        self.entry == Duration::MAX && self.attributes == Duration::MAX
+    }
+}
+
+/// The options of a mount.
+///
+/// [`mount`](crate::mount) has an example.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The name that `mount(8)` and `/proc/self/mounts` show as the source: `pathwalk`.
+    pub source: String,
+    /// How long the kernel keeps what it was told: [`CacheTimes::NONE`].
+    pub times: CacheTimes,
+    /// Whether users other than the one that mounts may use the mount: `true`.
+    pub allow_other: bool,
+    /// Whether nothing can be changed through the mount: `false`.
+    pub read_only: bool,
+    /// Whether device nodes can be opened: `false`.
+    pub dev: bool,
+    /// Whether suid and sgid bits of programs count: `false`.
+    pub suid: bool,
+    /// Whether programs can be run: `true`.
+    pub exec: bool,
+    /// Whether each write returns when its data is on the disk: `false`.
+    pub sync: bool,
+    /// The most nodes that the kernel is to know, of which each takes some 300 bytes beside its
+    /// place in the engine's budget: `None` for half of those for which that budget has room.
+    ///
+    /// Beyond it, the kernel is asked to forget those of which it was told least recently. It keeps
+    /// what is open or in use, and directories with names in its cache: see [`Pinned`](crate::Pinned). Before
+    /// Linux 6.18 it cannot be asked, and forgets when it needs the memory.
+    pub pinned: Option<u64>,
+    /// The events of changes by others for which there is room, of some 100 bytes each: 65,536. If
+    /// they come faster than the kernel can be told, it is told that anything may have changed.
+    pub events: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            source: "pathwalk".into(),
+            times: CacheTimes::NONE,
+            allow_other: true,
+            read_only: false,
+            dev: false,
+            suid: false,
+            exec: true,
+            sync: false,
+            pinned: None,
+            events: 1 << 16,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn mounting(&self) -> Mounting<'_> {
+        let flags = [
+            (self.read_only, MountFlags::RDONLY),
+            (!self.dev, MountFlags::NODEV),
+            (!self.suid, MountFlags::NOSUID),
+            (!self.exec, MountFlags::NOEXEC),
+            (self.sync, MountFlags::SYNCHRONOUS),
+        ];
+        let set = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
+        Mounting { source: &self.source, flags: set.collect(), is_for_all: self.allow_other }
+    }
+}
