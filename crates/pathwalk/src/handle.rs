@@ -66,8 +66,8 @@ impl Handle {
         Handle { vfs: vfs.clone(), place: pinned.into_place(), when_dropped: WhenDropped::Collect }
     }
 
-    /// Returns the handle, and has its clones do the same: when the last of them is dropped, and the
-    /// node has no name any more, the file system is told at once to forget it.
+    /// Returns the handle, and has its clones do the same: when the last of them is dropped, and
+    /// the node has no name any more, the file system is told at once to forget it.
     ///
     /// A handle leaves that to the next thread that needs the memory; until then, the data of the
     /// node takes space. The drop of this one may wait for locks of the caches, and for the file

@@ -1,11 +1,21 @@
 //! Requests for attributes, and for the bodies of links.
 
-use pathwalk::{AtFlags, Attributes, Errno, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
+use pathwalk::{AtFlags, Attributes, Errno, FileType, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
 
 use super::Call;
 use crate::abi::{AttrOut, GETATTR_FH, GetAttrIn, SetAttrIn, SetFlags, StatFsOut, StatxIn, StatxOut, SxTime};
 use crate::askers::SetId;
 use crate::request::Body;
+
+/// What a change of attributes can set. One that sets nothing is one by `chown` without ids.
+const SETS: SetFlags = SetFlags::MODE
+    .union(SetFlags::UID)
+    .union(SetFlags::GID)
+    .union(SetFlags::SIZE)
+    .union(SetFlags::ATIME)
+    .union(SetFlags::MTIME)
+    .union(SetFlags::ATIME_NOW)
+    .union(SetFlags::MTIME_NOW);
 
 /// The path of a node to its handle.
 const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
@@ -30,10 +40,26 @@ impl Call<'_> {
     pub(super) fn setattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let set: SetAttrIn = body.take()?;
         let handle = self.node()?;
+        if !SetFlags::from_bits_retain(set.valid).intersects(SETS) {
+            self.keep_owner(&handle)?;
+        }
         self.set_owner_and_mode(&handle, &set)?;
         self.set_size(&handle, &set)?;
         self.set_times(&handle, &set)?;
         self.put_attributes(&handle.attributes()?)
+    }
+
+    /// Carries out a `chown` without ids: the time of change is new, and a file loses its suid and
+    /// sgid bits. The kernel does not check whether the caller may take these bits, and sends the
+    /// same before another user's write, which takes them itself. A request does not tell
+    /// capabilities. So the bits stay for callers other than the owner and root.
+    fn keep_owner(&mut self, handle: &Handle) -> Result<(), Errno> {
+        let of = handle.attributes()?;
+        let has_bits = of.kind != FileType::Directory && of.mode & 0o6000 != 0;
+        if has_bits && ![0, of.uid].contains(&self.header.uid) {
+            return Ok(());
+        }
+        self.context(SetId::Kept).fchownat(handle, "", None, None, ITSELF)
     }
 
     fn set_owner_and_mode(&mut self, handle: &Handle, set: &SetAttrIn) -> Result<(), Errno> {

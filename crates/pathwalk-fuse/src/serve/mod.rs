@@ -103,6 +103,9 @@ pub(crate) struct Given {
     lookups: Vec<u64>,
     /// An open file.
     opened: Option<u64>,
+    /// A node whose attributes are others than the kernel takes them for. It is told before it has
+    /// the answer.
+    outdated: Option<u64>,
 }
 
 impl Given {
@@ -114,6 +117,11 @@ impl Given {
         if let Some(file) = self.opened.take() {
             server.files.remove(file);
         }
+    }
+
+    /// Takes the node of whose attributes the kernel is to be told.
+    pub(crate) fn take_outdated(&mut self) -> Option<u64> {
+        self.outdated.take()
     }
 
     /// Returns the nodes.
