@@ -208,6 +208,15 @@ fn frozen_is_read_only() {
 }
 
 #[test]
+fn opens_are_not_left_out_where_others_change_the_tree() {
+    let (host, point) = (tempfile::tempdir().unwrap(), Point::new());
+    let source = format!("host:{}", host.path().display());
+    let output = pathwalk().args(["mount", &source]).arg(point.path()).args(["-o", "coherence=watch,noopen"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("the option \"noopen\" is for mem"), "{said}");
+}
+
+#[test]
 fn a_namespace_has_all_its_mounts() {
     let (host, point) = (tempfile::tempdir().unwrap(), Point::new());
     fs::create_dir_all(host.path().join("src/sub")).unwrap();

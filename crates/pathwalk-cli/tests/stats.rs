@@ -24,7 +24,7 @@ fn kind<'a>(stats: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn requests_are_counted_by_kind() {
     let point = Point::new();
-    let Some(served) = Served::start("statistics", "mem", &point, &["-o", "kernel_nodes=1K"]) else { return };
+    let Some(served) = Served::start("statistics", "mem", &point, &["-o", "kernel_nodes=1K,open"]) else { return };
     for number in 0..50 {
         fs::write(point.at(&format!("f{number}")), "text").unwrap();
     }
@@ -50,6 +50,30 @@ fn requests_are_counted_by_kind() {
     assert!(kernel["most_nodes"] == 1024 && kernel["notices"].is_u64(), "{kernel}");
     assert!(found["caches"]["hand_overs"]["miss"].is_u64() && found["caches"]["hits"].is_u64());
     drop(open);
+}
+
+#[test]
+fn opens_are_told_where_they_have_to_be() {
+    let host = tempfile::tempdir().unwrap();
+    let source = format!("host:{}", host.path().display());
+    let untold_host = if rustix::process::geteuid().is_root() { 0 } else { 10 };
+    for (source, options, least) in [
+        ("mem", "size=1M", 0),
+        ("mem", "open", 10),
+        ("mem", "attr_timeout=1", 10),
+        (&source, "coherence=exclusive", untold_host),
+        (&source, "coherence=watch", 10),
+    ] {
+        let point = Point::new();
+        let Some(_served) = Served::start("opens", source, &point, &["-o", options]) else { return };
+        for number in 0..10 {
+            fs::write(point.at(&format!("f{number}")), "text").unwrap();
+            assert_eq!(fs::read(point.at(&format!("f{number}"))).unwrap(), b"text");
+        }
+        let found = stats(&point);
+        let told = ["open", "release"].map(|name| kind(&found, name)["count"].as_u64().unwrap_or(0));
+        assert!(if least == 0 { told[0] <= 1 && told[1] == 0 } else { told[0] >= least }, "{source}, {options}: {told:?}");
+    }
 }
 
 #[test]

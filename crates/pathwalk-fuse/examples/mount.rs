@@ -13,7 +13,7 @@ use std::error::Error;
 use std::ffi::{OsStr, OsString};
 
 use pathwalk::{Context, Credentials, MountFlags, Vfs};
-use pathwalk_fuse::{CacheTimes, Options, mount};
+use pathwalk_fuse::{CacheTimes, Opens, Options, mount};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 use pathwalk_synthfs::{Shape, SynthFs};
@@ -26,6 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = Options::default();
     options.source = source.to_string_lossy().into();
     options.times = CacheTimes::FOREVER;
+    // Of two file systems, each may refuse to be written to.
+    options.opens = if source == "both" { Opens::Told } else { Opens::Untold };
     (options.dev, options.suid) = (true, true);
     let mounted = mount(&tree(source, rest.first())?, at, &options)?;
     println!("mounted on {}", mounted.at().display());

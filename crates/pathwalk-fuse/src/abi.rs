@@ -76,6 +76,8 @@ bitflags! {
         const READDIRPLUS_AUTO = 1 << 14;
         /// Direct reads and writes may be under way together.
         const ASYNC_DIO = 1 << 15;
+        /// Files are opened without a message where `FUSE_OPEN` is not known.
+        const NO_OPEN_SUPPORT = 1 << 17;
         /// Lookups and listings of one directory may be under way together.
         const PARALLEL_DIROPS = 1 << 18;
         /// The kernel checks access control lists.
@@ -84,6 +86,8 @@ bitflags! {
         const MAX_PAGES = 1 << 22;
         /// Bodies of links are cached.
         const CACHE_SYMLINKS = 1 << 23;
+        /// Directories are opened without a message where `FUSE_OPENDIR` is not known.
+        const NO_OPENDIR_SUPPORT = 1 << 24;
         /// The file system takes suid and sgid bits, where it is told to.
         const HANDLE_KILLPRIV_V2 = 1 << 28;
         /// `FUSE_SETXATTR` has the longer structure.

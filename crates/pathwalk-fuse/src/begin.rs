@@ -31,6 +31,8 @@ const WANTED: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::HANDLE_KILLPRIV_V2)
     .union(InitFlags::SETXATTR_EXT)
     .union(InitFlags::INIT_EXT)
+    .union(InitFlags::NO_OPEN_SUPPORT)
+    .union(InitFlags::NO_OPENDIR_SUPPORT)
     .union(InitFlags::HAS_EXPIRE_ONLY);
 
 /// Answers the kernel's first request, and returns what both sides can.

@@ -57,10 +57,11 @@ mod request;
 mod serve;
 mod session;
 mod unmount;
+mod untold;
 
 pub use counts::Operations;
 pub use mounted::{Mounted, Pinned};
-pub use options::{CacheTimes, Options};
+pub use options::{CacheTimes, ExtendedAttributes, Opens, Options};
 pub use unmount::{WhileInUse, unmount};
 
 /// The reason that nothing was mounted.
@@ -144,14 +145,23 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
     let at = at.as_ref();
     device::remove_dead(at).map_err(|error| not_mounted(at, error))?;
     let at = at.canonicalize().map_err(|error| MountError::MountPoint { path: at.into(), error })?;
-    let server = Server::new(context, options.times, generation()).map_err(MountError::Root)?;
+    let mut server = Server::new(context, options, generation()).map_err(MountError::Root)?;
     let device = mount_device(&at, &options.mounting())?;
     let started = match begin::begin(&device, !options.times.is_forever()) {
+        Ok(abilities) if !abilities.opens_untold() => {
+            server.opens = Opens::Told;
+            start(device, server, abilities, options).map_err(MountError::Thread)
+        }
         Ok(abilities) => start(device, server, abilities, options).map_err(MountError::Thread),
         Err(_) => Err(MountError::Protocol),
     };
     match started {
-        Ok(session) => Ok(Mounted { session, at }),
+        Ok(session) => {
+            if session.server.opens == Opens::Untold {
+                untold::teach(&at);
+            }
+            Ok(Mounted { session, at })
+        }
         Err(error) => {
             // Without a server it would answer `ENOTCONN`.
             let _ = device::detach(&at);

@@ -32,7 +32,8 @@ pub struct Pinned {
     pub nodes: u64,
     /// The lookups that it was answered with them, and has not forgotten.
     pub lookups: u64,
-    /// The files and directories that are open.
+    /// The files and directories that are open. With [`Opens::Untold`](crate::Opens::Untold): those
+    /// that are kept open for the next request.
     pub open_files: u64,
     /// The most nodes that it is to know: [`Options::pinned`](crate::Options::pinned).
     pub bound: u64,
@@ -52,7 +53,7 @@ impl Mounted {
         let Session { server, notifier, .. } = &*self.session;
         let (nodes, lookups) = server.nodes.counts();
         let (bound, asked_to_forget) = (notifier.bound(), notifier.asked());
-        Pinned { nodes, lookups, open_files: server.files.count(), bound, asked_to_forget }
+        Pinned { nodes, lookups, open_files: server.files.count() + server.untold.count(), bound, asked_to_forget }
     }
 
     /// Returns whether the kernel can be asked to forget nodes: since Linux 6.18.

@@ -124,23 +124,26 @@ impl Nodes {
         number
     }
 
-    /// Takes back so many lookups of a node, and forgets the node if none is left.
-    pub(crate) fn forget(&self, number: u64, lookups: u64) {
+    /// Takes back so many lookups of a node, and forgets the node if none is left. Returns whether
+    /// it did.
+    pub(crate) fn forget(&self, number: u64, lookups: u64) -> bool {
         let mut shard = self.shard_of(number).lock();
-        let Entry::Occupied(mut known) = shard.by_number.entry(number) else { return };
+        let Entry::Occupied(mut known) = shard.by_number.entry(number) else { return false };
         known.get_mut().lookups = known.get().lookups.saturating_sub(lookups);
-        if known.get().lookups == 0 {
-            let known = known.remove();
-            self.take_number(&mut shard, known.handle.node_id(), number);
-            self.known.fetch_sub(1, Ordering::Relaxed);
-            let Shard { by_number, turns, .. } = &mut *shard;
-            if turns.len() > 2 * by_number.len() + 16 {
-                turns.retain(|number| by_number.contains_key(number));
-            }
-            drop(shard);
-            // What the drop of the handle sets free takes time.
-            drop(known);
+        if known.get().lookups > 0 {
+            return false;
         }
+        let known = known.remove();
+        self.take_number(&mut shard, known.handle.node_id(), number);
+        self.known.fetch_sub(1, Ordering::Relaxed);
+        let Shard { by_number, turns, .. } = &mut *shard;
+        if turns.len() > 2 * by_number.len() + 16 {
+            turns.retain(|number| by_number.contains_key(number));
+        }
+        drop(shard);
+        // What the drop of the handle sets free takes time.
+        drop(known);
+        true
     }
 
     fn take_number(&self, shard: &mut Shard, identity: NodeId, number: u64) {
@@ -298,7 +301,7 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 1000);
-        numbers.iter().for_each(|number| nodes.forget(*number, 2));
+        assert!(numbers.iter().all(|number| nodes.forget(*number, 2)));
         assert_eq!((nodes.known(), nodes.oldest(64)), (0, vec![]));
     }
 }

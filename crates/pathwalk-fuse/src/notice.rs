@@ -30,6 +30,11 @@ impl Abilities {
         self.minor >= EPOCH_MINOR
     }
 
+    /// Returns whether files and directories can be opened without a message.
+    pub(crate) fn opens_untold(self) -> bool {
+        self.flags.contains(InitFlags::NO_OPEN_SUPPORT.union(InitFlags::NO_OPENDIR_SUPPORT))
+    }
+
     /// Returns whether nodes can be told to be forgotten.
     pub(crate) fn prunes(self) -> bool {
         self.minor >= PRUNE_MINOR

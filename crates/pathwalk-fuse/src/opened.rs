@@ -20,6 +20,14 @@ pub(crate) struct Opened {
     pub(crate) listing: Mutex<()>,
 }
 
+impl Opened {
+    /// Takes a file that was opened.
+    pub(crate) fn new(file: File) -> Result<Opened, Errno> {
+        let device = file.handle().attributes()?.device;
+        Ok(Opened { file, device, listing: Mutex::new(()) })
+    }
+}
+
 type Shard = Mutex<HashMap<u64, Arc<Opened>, RandomState>>;
 
 /// The open files and directories.
@@ -34,10 +42,10 @@ impl OpenFiles {
         OpenFiles { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), last: AtomicU64::new(0) }
     }
 
-    /// Keeps a file, and returns its number.
-    pub(crate) fn add(&self, file: File, device: Device) -> u64 {
+    /// Keeps a file, and returns its number, which is never 0.
+    pub(crate) fn add(&self, opened: Opened) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        self.shard(number).lock().insert(number, Arc::new(Opened { file, device, listing: Mutex::new(()) }));
+        self.shard(number).lock().insert(number, Arc::new(opened));
         number
     }
 

@@ -51,6 +51,46 @@ impl CacheTimes {
     }
 }
 
+/// Whether the program is told of each open.
+///
+/// ```
+/// use pathwalk_fuse::{CacheTimes, Opens, Options};
+/// let mut options = Options::default();
+/// assert_eq!(options.opens, Opens::Told);
+/// (options.times, options.opens) = (CacheTimes::FOREVER, Opens::Untold); // a tree in memory
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Opens {
+    /// It is: two requests for each file and each listing, one for its open and one for its close.
+    #[default]
+    Told,
+    /// It is not: the kernel opens by what it has cached, and only data and listings that it has
+    /// not cached are requested. Where the kernel cannot do this, it is as [`Told`](Self::Told).
+    ///
+    /// It is for trees with [`CacheTimes::FOREVER`], and for file systems that open what the kernel
+    /// permits: `pathwalk-memfs`, and `pathwalk-hostfs` in a process with `CAP_DAC_OVERRIDE`. The
+    /// kernel knows neither immutable files, nor append-only ones, nor parts of the tree that are
+    /// read-only: an open for writing succeeds there, and the writes fail. Up to 256 files stay
+    /// open for the next request, for some two seconds at most.
+    Untold,
+}
+
+/// Whether nodes have extended attributes and access control lists.
+///
+/// ```
+/// use pathwalk_fuse::{ExtendedAttributes, Options};
+/// assert_eq!(Options::default().extended_attributes, ExtendedAttributes::Present);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ExtendedAttributes {
+    /// They have those of their file systems.
+    #[default]
+    Present,
+    /// They have none (`EOPNOTSUPP`), and the kernel does not ask. It otherwise asks for the
+    /// capabilities of a file before the first write to it and before each change of its owner.
+    Absent,
+}
+
 /// The options of a mount.
 ///
 /// [`mount`](crate::mount) has an example.
@@ -61,6 +101,10 @@ pub struct Options {
     pub source: String,
     /// How long the kernel keeps what it was told: [`CacheTimes::NONE`].
     pub times: CacheTimes,
+    /// Whether the program is told of each open: [`Opens::Told`].
+    pub opens: Opens,
+    /// Whether nodes have extended attributes: [`ExtendedAttributes::Present`].
+    pub extended_attributes: ExtendedAttributes,
     /// Whether users other than the one that mounts may use the mount: `true`.
     pub allow_other: bool,
     /// Whether nothing can be changed through the mount: `false`.
@@ -90,6 +134,8 @@ impl Default for Options {
         Options {
             source: "pathwalk".into(),
             times: CacheTimes::NONE,
+            opens: Opens::Told,
+            extended_attributes: ExtendedAttributes::Present,
             allow_other: true,
             read_only: false,
             dev: false,

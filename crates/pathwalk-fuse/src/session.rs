@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use pathwalk::Errno;
 
+use crate::Opens;
 use crate::abi::{InHeader, Opcode};
 use crate::askers::Askers;
 use crate::counts::{Counts, Share};
@@ -27,6 +28,7 @@ use crate::notifier::{Notifier, Round};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::serve::{Answer, Call, Given, Server};
+use crate::untold::Untold;
 
 /// The most bytes of data in a request or an answer.
 pub(crate) const MOST_DATA: usize = 1 << 20;
@@ -78,7 +80,10 @@ impl Session {
             running: Mutex::default(),
             ended: Condvar::new(),
         });
-        Session::add_notifier(&session)?;
+        if session.server.opens == Opens::Untold {
+            Untold::start(&session.server.untold)?;
+        }
+        Session::add_notifier(&session).inspect_err(|_| session.server.untold.clear())?;
         Session::add_thread(&session).inspect_err(|_| session.notifier.end())?;
         Ok(session)
     }
@@ -112,6 +117,7 @@ impl Session {
             // What the kernel had is gone with the mount.
             own.server.nodes.clear();
             own.server.files.clear();
+            own.server.untold.clear();
             own.running.lock().notifies = false;
             own.ended.notify_all();
         };

@@ -9,13 +9,16 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use common::{Case, names, until};
-use pathwalk_fuse::{CacheTimes, Options, mount};
+use pathwalk::{Credentials, Vfs};
+use pathwalk_fuse::{CacheTimes, Opens, Options, mount};
 use pathwalk_memfs::MemFs;
 
-/// Runs a test with and without times in the kernel's caches.
+/// Runs a test with and without times in the kernel's caches, and where it does not tell of opens.
 fn each(test: impl Fn(&Case)) {
-    for times in [CacheTimes::NONE, CacheTimes::FOREVER] {
-        let Some(case) = Case::new(times) else { return };
+    let untold = (CacheTimes::FOREVER, Opens::Untold);
+    for (times, opens) in [(CacheTimes::NONE, Opens::Told), (CacheTimes::FOREVER, Opens::Told), untold] {
+        let context = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+        let Some(case) = Case::of(context, |options| (options.times, options.opens) = (times, opens)) else { return };
         test(&case);
     }
 }

@@ -1,8 +1,8 @@
 //! Changes by another `Vfs` on the same tree, which the caches of the first one are not told of.
 //!
 //! Every other change of a name or of attributes is made by the other `Vfs`, if it names its nodes
-//! by paths. Working directories, roots and umasks change on both sides, until a change of them
-//! succeeds on one side alone: from then on the first `Vfs` makes all changes.
+//! by paths. Working directories, roots and umasks change on both sides, until the two are in
+//! different places: from then on the first `Vfs` makes all changes.
 //!
 //! What it does not do: it opens nothing, and so breaks no lease; and it moves and removes no
 //! directory. A `Vfs` that is not told of such a change has the directory's old parent behind `..`
@@ -47,7 +47,8 @@ impl Stage {
         if is_of_both {
             let answer = others.stage.answer(actor, op);
             let own = self.answer(actor, op);
-            if answer.is_ok() != own.is_ok() {
+            let others_are_in = self.other.as_ref()?.stage.is_in(actor);
+            if answer.is_ok() != own.is_ok() || others_are_in != self.is_in(actor) {
                 // From a working directory that was moved or removed, a path leads elsewhere on
                 // the side that was not told.
                 self.other = None;
@@ -59,6 +60,12 @@ impl Stage {
         }
         others.is_next = !others.is_next;
         others.is_next.then(|| others.stage.answer(actor, op))
+    }
+
+    /// Returns the inode numbers of a process's working directory and root, where they are found.
+    fn is_in(&self, actor: Actor) -> [Option<u64>; 2] {
+        let looking = &self.processes[actor.index()].looking;
+        [".", "/"].map(|path| looking.stat(path).ok().map(|of| of.ino))
     }
 
     fn is_move_of_directory(&self, actor: Actor, op: &Op) -> bool {

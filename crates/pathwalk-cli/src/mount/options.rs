@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use pathwalk::MountFlags;
-use pathwalk_fuse::CacheTimes;
+use pathwalk_fuse::{CacheTimes, ExtendedAttributes, Opens};
 use pathwalk_hostfs::Coherence;
 
 /// What `coherence=` may be.
@@ -64,6 +64,9 @@ pub(crate) struct Options {
     pub(crate) suid: bool,
     pub(crate) noexec: bool,
     pub(crate) sync: bool,
+    /// Whether the program is told of opens, if that is said.
+    pub(crate) opens: Option<Opens>,
+    pub(crate) extended_attributes: ExtendedAttributes,
     pub(crate) allow_other: bool,
     /// The name of the source that `mount(8)` shows.
     pub(crate) shown: Option<String>,
@@ -140,6 +143,10 @@ const KNOWN: &[Known] = &[
     flag("noexec", Of::Whole, |options| options.noexec = true),
     flag("sync", Of::Whole, |options| options.sync = true),
     flag("async", Of::Whole, |options| options.sync = false),
+    flag("open", Of::Whole, |options| options.opens = Some(Opens::Told)),
+    flag("noopen", Of::Whole, |options| options.opens = Some(Opens::Untold)),
+    flag("xattr", Of::Whole, |options| options.extended_attributes = ExtendedAttributes::Present),
+    flag("noxattr", Of::Whole, |options| options.extended_attributes = ExtendedAttributes::Absent),
     flag("allow_other", Of::Whole, |options| options.allow_other = true),
     value("fsname", "NAME", Of::Whole, |options, text| {
         options.shown = Some(text.to_owned());

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use pathwalk::Vfs;
 use pathwalk_bench::machine::escaped;
-use pathwalk_fuse::{MountError, Mounted};
+use pathwalk_fuse::{MountError, Mounted, Opens};
 use pathwalk_hostfs::mountinfo::Line;
 use pathwalk_output::program;
 use rustix::fs::Mode;
@@ -19,7 +19,7 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::options::Options;
+use super::options::{self, Options};
 use super::source::Source;
 use super::{background, place};
 use crate::control::{self, Control};
@@ -53,6 +53,9 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     let at = place::check(at)?;
     let tree = source.build(&mut options)?;
     place::check_outside(&at, &tree.hosts)?;
+    if options.opens == Some(Opens::Untold) && tree.opens == Opens::Told {
+        bail!("the option \"noopen\" is for mem, and for root's mount of a directory in the mode exclusive or frozen");
+    }
     let mounted = pathwalk_fuse::mount(&tree.context, &at, &of_kernel(&options, &tree, name)).map_err(advised)?;
     place::check_not_within(mounted.at(), &tree.hosts)?;
     let mounted = Arc::new(mounted);
@@ -101,8 +104,10 @@ fn of_kernel(options: &Options, tree: &super::tree::Tree, name: &str) -> pathwal
     let mut of_kernel = pathwalk_fuse::Options::default();
     of_kernel.source = options.shown.clone().unwrap_or_else(|| name.to_owned());
     of_kernel.times = tree.times;
+    of_kernel.opens = options.opens.unwrap_or(tree.opens);
+    of_kernel.extended_attributes = options.extended_attributes;
     of_kernel.allow_other = options.allow_other;
-    of_kernel.read_only = options.read_only;
+    of_kernel.read_only = options.read_only || options.mode == Some(options::Mode::Frozen);
     of_kernel.dev = options.dev;
     of_kernel.suid = options.suid;
     of_kernel.exec = !options.noexec;

@@ -4,14 +4,15 @@
 //! can have all that other mounts have.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use pathwalk::{
-    At, AtFlags, Context, Credentials, DetachedTree, Errno, FileType, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion,
-    Vfs,
+    At, AtFlags, Capabilities, Context, Credentials, DetachedTree, Errno, FileType, IdMap, MountAttributes, MountFlags,
+    MoveFlags, Recursion, Vfs,
 };
 use pathwalk_bench::machine::{BUDGET, escaped};
-use pathwalk_fuse::CacheTimes;
+use pathwalk_fuse::{CacheTimes, Opens};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 
@@ -48,6 +49,8 @@ pub(crate) struct Tree {
     pub(crate) context: Context,
     /// How long the kernel may keep answers.
     pub(crate) times: CacheTimes,
+    /// Whether opens have to be told.
+    pub(crate) opens: Opens,
     /// The directories of this machine that are in the tree, without links.
     pub(crate) hosts: Vec<PathBuf>,
 }
@@ -112,6 +115,14 @@ impl Part {
         if let From::Bind { how, .. } = self.from { how } else { Recursion::Alone }
     }
 
+    /// Returns whether opens have to be told, if this is the only mount.
+    fn opens(&self) -> anyhow::Result<Opens> {
+        let (times, is_host) = (self.times(), matches!(self.from, From::Host(_)));
+        let opens_all = !is_host || pathwalk_hostfs::credentials()?.effective().has(Capabilities::DAC_OVERRIDE);
+        let is_forever = times.entry == Duration::MAX && times.attributes == Duration::MAX;
+        Ok(if is_forever && opens_all { Opens::Untold } else { Opens::Told })
+    }
+
     fn times(&self) -> CacheTimes {
         match self.from {
             From::Host(_) => {
@@ -145,7 +156,8 @@ pub(crate) fn build(parts: &[Part], budget: Option<u64>) -> anyhow::Result<Tree>
         From::Memory | From::Bind { .. } => None,
     });
     let times = parts.iter().map(Part::times).fold(CacheTimes::FOREVER, shorter);
-    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, vfs, context })
+    let opens = if let [part] = parts { part.opens()? } else { Opens::Told };
+    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, opens, vfs, context })
 }
 
 /// Mounts a part in its place. The parts before it are mounted.

@@ -3,6 +3,7 @@
 use pathwalk::{AtFlags, Attributes, Errno, FileType, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
 
 use super::Call;
+use crate::Opens;
 use crate::abi::{AttrOut, GETATTR_FH, GetAttrIn, SetAttrIn, SetFlags, StatFsOut, StatxIn, StatxOut, SxTime};
 use crate::askers::SetId;
 use crate::request::Body;
@@ -23,12 +24,17 @@ const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
 impl Call<'_> {
     pub(super) fn getattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let GetAttrIn { flags, fh, .. } = body.take()?;
-        // By its handle: the name may be gone, and the node is another file's since.
-        let handle = match flags & GETATTR_FH {
-            0 => self.node()?,
-            _ => self.server.files.get(fh)?.file.handle().clone(),
-        };
+        let handle = self.open_node(flags, fh)?;
         self.put_attributes(&handle.attributes()?)
+    }
+
+    /// Returns the handle of a request's node, which may be that of an open file.
+    fn open_node(&self, flags: u32, fh: u64) -> Result<Handle, Errno> {
+        if flags & GETATTR_FH == 0 || self.server.opens == Opens::Untold {
+            return self.node();
+        }
+        // By its handle: the name may be gone, and the node is another file's since.
+        Ok(self.server.files.get(fh)?.file.handle().clone())
     }
 
     fn put_attributes(&mut self, of: &Attributes) -> Result<(), Errno> {
@@ -81,11 +87,12 @@ impl Call<'_> {
         if !what.contains(SetFlags::SIZE) {
             return Ok(());
         }
-        let server = self.server;
-        let context = self.context(SetId::killed_if(what.contains(SetFlags::KILL_SUIDGID)));
+        let set_id = SetId::killed_if(what.contains(SetFlags::KILL_SUIDGID));
         if what.contains(SetFlags::FH) {
-            return server.files.get(set.fh)?.file.by(context.credentials()).set_len(set.size);
+            let opened = self.opened(set.fh, self.header.nodeid, OpenFlags::WRITE)?;
+            return opened.file.by(self.context(set_id).credentials()).set_len(set.size);
         }
+        let context = self.context(set_id);
         context.reopen(handle, OpenFlags::WRITE)?.set_len(set.size)
     }
 
@@ -106,10 +113,7 @@ impl Call<'_> {
 
     pub(super) fn statx(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let asked: StatxIn = body.take()?;
-        let handle = match asked.flags & GETATTR_FH {
-            0 => self.node()?,
-            _ => self.server.files.get(asked.fh)?.file.handle().clone(),
-        };
+        let handle = self.open_node(asked.flags, asked.fh)?;
         let mask = StatxMask::from_bits_retain(asked.sx_mask);
         let flags = ITSELF | (AtFlags::from_bits_truncate(asked.sx_flags) & (AtFlags::FORCE_SYNC | AtFlags::DONT_SYNC));
         let found = self.context(SetId::Kept).statx_at(&handle, "", flags, mask)?;

@@ -4,12 +4,16 @@ use std::io::SeekFrom;
 
 use pathwalk::{Errno, FallocateFlags, File, OpenFlags, SyncWhat};
 
+use std::sync::Arc;
+
 use super::Call;
+use crate::Opens;
 use crate::abi::{
     CopyFileRange64Out, CopyFileRangeIn, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, FSYNC_FDATASYNC, FallocateIn, FsyncIn, LseekIn,
-    LseekOut, OPEN_KILL_SUIDGID, OpenIn, OpenOut, ReadIn, ReleaseIn, WRITE_KILL_SUIDGID, WriteIn, WriteOut,
+    LseekOut, OPEN_KILL_SUIDGID, Opcode, OpenIn, OpenOut, ReadIn, ReleaseIn, WRITE_KILL_SUIDGID, WriteIn, WriteOut,
 };
 use crate::askers::SetId;
+use crate::opened::Opened;
 use crate::request::Body;
 
 /// Returns the flags of an open, as far as the file system has to do with them. The kernel keeps
@@ -34,16 +38,43 @@ pub(super) fn flags_of(raw: u32) -> OpenFlags {
 }
 
 impl Call<'_> {
-    /// Keeps an open file, and puts the answer to its open.
+    /// Keeps a file that was made, and puts the answer to its open.
     pub(super) fn put_opened(&mut self, file: File) -> Result<(), Errno> {
-        self.keep_opened(file, FOPEN_KEEP_CACHE)
+        if self.server.opens == Opens::Told {
+            return self.keep_opened(file, FOPEN_KEEP_CACHE);
+        }
+        // The kernel does not tell when it is closed.
+        let (flags, opened) = (file.flags(), Arc::new(Opened::new(file)?));
+        if let Some(node) = self.given.nodes().last() {
+            for what in [OpenFlags::READ | OpenFlags::NOATIME, OpenFlags::WRITE | OpenFlags::APPEND] {
+                if flags.intersects(what - OpenFlags::NOATIME - OpenFlags::APPEND) {
+                    self.server.untold.keep(node, flags & what, Arc::clone(&opened));
+                }
+            }
+        }
+        self.reply.put(&OpenOut { fh: 0, open_flags: FOPEN_KEEP_CACHE, backing_id: 0 })
     }
 
     fn keep_opened(&mut self, file: File, open_flags: u32) -> Result<(), Errno> {
-        let device = file.handle().attributes()?.device;
-        let fh = self.server.files.add(file, device);
+        let fh = self.server.files.add(Opened::new(file)?);
         self.given.opened = Some(fh);
         self.reply.put(&OpenOut { fh, open_flags, backing_id: 0 })
+    }
+
+    /// Returns the file that a request names, or for one that names none a file of the node that is
+    /// opened for what the request does.
+    pub(super) fn opened(&mut self, fh: u64, node: u64, flags: OpenFlags) -> Result<Arc<Opened>, Errno> {
+        let server = self.server;
+        if server.opens == Opens::Told {
+            return server.files.get(fh);
+        }
+        if let Some(opened) = server.untold.get(node, flags) {
+            return Ok(opened);
+        }
+        let handle = server.nodes.handle(node)?;
+        let opened = Arc::new(Opened::new(self.context(SetId::Kept).reopen(&handle, flags)?)?);
+        server.untold.keep(node, flags, Arc::clone(&opened));
+        Ok(opened)
     }
 
     pub(super) fn open(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
@@ -71,8 +102,8 @@ impl Call<'_> {
     }
 
     pub(super) fn read(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
-        let ReadIn { fh, offset, size, .. } = body.take()?;
-        let opened = self.server.files.get(fh)?;
+        let ReadIn { fh, offset, size, flags, .. } = body.take()?;
+        let opened = self.opened(fh, self.header.nodeid, OpenFlags::READ | (flags_of(flags) & OpenFlags::NOATIME))?;
         self.reply.put_with(size as usize, |place| {
             let mut filled = 0;
             // A short answer is taken for the end of the file.
@@ -89,9 +120,9 @@ impl Call<'_> {
     }
 
     pub(super) fn write(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
-        let WriteIn { fh, offset, size, write_flags, .. } = body.take()?;
+        let WriteIn { fh, offset, size, write_flags, flags, .. } = body.take()?;
         let data = body.bytes(size)?;
-        let opened = self.server.files.get(fh)?;
+        let opened = self.opened(fh, self.header.nodeid, OpenFlags::WRITE | (flags_of(flags) & OpenFlags::APPEND))?;
         let context = self.context(SetId::killed_if(write_flags & WRITE_KILL_SUIDGID != 0));
         let written = opened.file.by(context.credentials()).write_at(data, offset)?;
         self.reply.put(&WriteOut { size: written as u32, padding: 0 })
@@ -100,7 +131,10 @@ impl Call<'_> {
     pub(super) fn fsync(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let FsyncIn { fh, flags, .. } = body.take()?;
         let what = if flags & FSYNC_FDATASYNC != 0 { SyncWhat::Data } else { SyncWhat::All };
-        self.server.files.get(fh)?.file.sync(what)
+        let node = self.header.nodeid;
+        let is_dir = self.header.opcode == Opcode::FsyncDir as u32;
+        let flags = if is_dir { OpenFlags::READ | OpenFlags::DIRECTORY } else { OpenFlags::READ };
+        self.opened(fh, node, flags)?.file.sync(what)
     }
 
     pub(super) fn syncfs(&mut self) -> Result<(), Errno> {
@@ -110,7 +144,7 @@ impl Call<'_> {
 
     pub(super) fn fallocate(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let FallocateIn { fh, offset, length, mode, .. } = body.take()?;
-        let opened = self.server.files.get(fh)?;
+        let opened = self.opened(fh, self.header.nodeid, OpenFlags::WRITE)?;
         let mode = FallocateFlags::from_bits(mode).ok_or(Errno::EOPNOTSUPP)?;
         // The request does not tell whether suid and sgid bits stay. The safe answer is that they
         // go, as they do on each local file system for a user without `CAP_FSETID`.
@@ -122,7 +156,7 @@ impl Call<'_> {
         const SEEK_DATA: u32 = 3;
         const SEEK_HOLE: u32 = 4;
         let LseekIn { fh, offset, whence, .. } = body.take()?;
-        let opened = self.server.files.get(fh)?;
+        let opened = self.opened(fh, self.header.nodeid, OpenFlags::READ)?;
         let offset = match whence {
             SEEK_DATA => opened.file.seek_data(offset)?,
             SEEK_HOLE => opened.file.seek_hole(offset)?,
@@ -144,8 +178,9 @@ impl Call<'_> {
     }
 
     fn copy(&mut self, body: &mut Body<'_>, most: u64) -> Result<u64, Errno> {
-        let CopyFileRangeIn { fh_in, off_in, fh_out, off_out, len, .. } = body.take()?;
-        let (from, to) = (self.server.files.get(fh_in)?, self.server.files.get(fh_out)?);
+        let CopyFileRangeIn { fh_in, off_in, nodeid_out, fh_out, off_out, len, .. } = body.take()?;
+        let from = self.opened(fh_in, self.header.nodeid, OpenFlags::READ)?;
+        let to = self.opened(fh_out, nodeid_out, OpenFlags::WRITE)?;
         // As of `fallocate`.
         let set_id = SetId::killed_if(self.header.uid != 0);
         let by = from.file.by(self.context(set_id).credentials());

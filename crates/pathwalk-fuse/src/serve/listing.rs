@@ -1,14 +1,16 @@
 //! Listing directories.
 
 use std::io::SeekFrom;
+use std::sync::Arc;
 
-use pathwalk::{EntryHandles, Errno, Listed, ListedNode};
+use pathwalk::{EntryHandles, Errno, Listed, ListedNode, OpenFlags};
 
 use super::Call;
 use crate::abi::{Dirent, EntryOut, ReadIn};
 use crate::askers::SetId;
 use crate::opened::Opened;
 use crate::request::Body;
+use crate::serve::data::flags_of;
 
 /// What an entry takes with a name of 24 bytes.
 const USUAL_NAME: usize = 24;
@@ -18,9 +20,8 @@ const DIRENT: usize = size_of::<Dirent>();
 
 impl Call<'_> {
     pub(super) fn readdir(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
-        let ReadIn { fh, offset, size, .. } = body.take()?;
-        let (opened, most) = (self.server.files.get(fh)?, size as usize);
-        let _listing = begin(&opened, offset)?;
+        let (opened, ReadIn { offset, size, .. }) = self.listing(body)?;
+        let (_listing, most) = (begin(&opened, offset)?, size as usize);
         loop {
             let room = (most - self.reply.body_length()) / (DIRENT + USUAL_NAME);
             let listed = opened.file.getdents(room.max(1));
@@ -35,9 +36,8 @@ impl Call<'_> {
     }
 
     pub(super) fn readdirplus(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
-        let ReadIn { fh, offset, size, .. } = body.take()?;
-        let (opened, most) = (self.server.files.get(fh)?, size as usize);
-        let _listing = begin(&opened, offset)?;
+        let (opened, ReadIn { offset, size, .. }) = self.listing(body)?;
+        let (_listing, most) = (begin(&opened, offset)?, size as usize);
         loop {
             let room = (most - self.reply.body_length()) / (size_of::<EntryOut>() + DIRENT + USUAL_NAME);
             let listed = self.context(SetId::Kept).readdirplus(&opened.file, room.max(1), EntryHandles::With);
@@ -50,6 +50,14 @@ impl Call<'_> {
                 self.put_dirent(&opened, &node.entry)?;
             }
         }
+    }
+
+    /// Takes a request for entries, and returns the open directory.
+    fn listing(&mut self, body: &mut Body<'_>) -> Result<(Arc<Opened>, ReadIn), Errno> {
+        let asked: ReadIn = body.take()?;
+        let noatime = flags_of(asked.flags) & OpenFlags::NOATIME;
+        let opened = self.opened(asked.fh, self.header.nodeid, OpenFlags::READ | OpenFlags::DIRECTORY | noatime)?;
+        Ok((opened, asked))
     }
 
     /// Returns what was listed. `None` at the end, and for an error behind entries, which comes

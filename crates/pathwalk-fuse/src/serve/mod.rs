@@ -5,11 +5,11 @@
 //!
 //! What it does not do: check permissions, or hold locks of files. The kernel does both.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pathwalk::{Attributes, Context, Device, Errno, Handle};
 
-use crate::CacheTimes;
 use crate::abi::{Attr, EntryOut, InHeader, InterruptIn, Opcode};
 use crate::askers::{Askers, SetId};
 use crate::flights::Flights;
@@ -17,6 +17,8 @@ use crate::nodes::Nodes;
 use crate::opened::OpenFiles;
 use crate::reply::Reply;
 use crate::request::{Body, Request};
+use crate::untold::Untold;
+use crate::{CacheTimes, ExtendedAttributes, Opens, Options};
 
 mod attributes;
 mod data;
@@ -29,6 +31,9 @@ pub(crate) struct Server {
     pub(crate) context: Context,
     pub(crate) nodes: Nodes,
     pub(crate) files: OpenFiles,
+    pub(crate) untold: Arc<Untold>,
+    pub(crate) opens: Opens,
+    extended_attributes: ExtendedAttributes,
     times: CacheTimes,
     /// The generation of all nodes: other than that of an earlier mount, whose numbers were others.
     generation: u64,
@@ -37,12 +42,15 @@ pub(crate) struct Server {
 
 impl Server {
     /// Begins to serve the root of a context.
-    pub(crate) fn new(context: &Context, times: CacheTimes, generation: u32) -> Result<Server, Errno> {
+    pub(crate) fn new(context: &Context, options: &Options, generation: u32) -> Result<Server, Errno> {
         Ok(Server {
             context: context.clone(),
             nodes: Nodes::new(context.root()),
             files: OpenFiles::new(),
-            times,
+            untold: Arc::default(),
+            opens: options.opens,
+            extended_attributes: options.extended_attributes,
+            times: options.times,
             generation: u64::from(generation),
             root_device: context.root().attributes()?.device,
         })
@@ -59,6 +67,13 @@ impl Server {
     fn ino(&self, device: Device, ino: u64) -> u64 {
         let tag = |of: Device| u64::from(of.major.wrapping_mul(31).wrapping_add(of.minor) & 0xffff) << 48;
         ino ^ tag(device) ^ tag(self.root_device)
+    }
+
+    /// Takes back so many lookups of a node. What is open of a node that is forgotten is closed.
+    pub(crate) fn forget(&self, node: u64, lookups: u64) {
+        if self.nodes.forget(node, lookups) {
+            self.untold.forget(node);
+        }
     }
 
     fn attr(&self, of: &Attributes) -> Attr {
@@ -112,7 +127,7 @@ impl Given {
     /// Takes all of it back.
     pub(crate) fn take_back(&mut self, server: &Server) {
         for node in self.lookups.drain(..) {
-            server.nodes.forget(node, 1);
+            server.forget(node, 1);
         }
         if let Some(file) = self.opened.take() {
             server.files.remove(file);
@@ -185,6 +200,14 @@ impl Call<'_> {
 
     fn answer(&mut self, opcode: Opcode, body: &mut Body<'_>) -> Result<(), Errno> {
         match opcode {
+            // The kernel does without them from then on.
+            Opcode::Open | Opcode::OpenDir if self.server.opens == Opens::Untold => Err(Errno::ENOSYS),
+            Opcode::GetXattr | Opcode::SetXattr | Opcode::ListXattr | Opcode::RemoveXattr
+                if self.server.extended_attributes == ExtendedAttributes::Absent =>
+            {
+                Err(Errno::ENOSYS)
+            }
+            Opcode::Access | Opcode::Flush => Err(Errno::ENOSYS),
             Opcode::Lookup => self.look_up(body),
             Opcode::Create => self.create(body),
             Opcode::TmpFile => self.tmpfile(body),
@@ -219,8 +242,6 @@ impl Call<'_> {
             Opcode::ListXattr => self.listxattr(body),
             Opcode::RemoveXattr => self.removexattr(body),
             Opcode::Ioctl => self.ioctl(body),
-            // The kernel does without them from then on.
-            Opcode::Access | Opcode::Flush => Err(Errno::ENOSYS),
             Opcode::Init | Opcode::Forget | Opcode::BatchForget | Opcode::Interrupt | Opcode::Destroy => Err(Errno::EINVAL),
         }
     }

@@ -1,6 +1,8 @@
 //! Requests by name: to find, to make, to remove and to move.
 
-use pathwalk::{AtFlags, Errno, FileType, Handle, LinkFlags, NewKind, OpenFlags, OpenHow, RenameFlags, Resolve, UnlinkFlags};
+use pathwalk::{
+    AtFlags, Errno, File, FileType, Handle, LinkFlags, NewKind, OpenFlags, OpenHow, RenameFlags, Resolve, UnlinkFlags,
+};
 
 use super::{Call, decoded};
 use crate::abi::{
@@ -35,7 +37,7 @@ impl Call<'_> {
 
     pub(super) fn forget(&mut self, body: &mut Body<'_>) {
         if let Ok(ForgetIn { nlookup }) = body.take() {
-            self.server.nodes.forget(self.header.nodeid, nlookup);
+            self.server.forget(self.header.nodeid, nlookup);
         }
     }
 
@@ -43,7 +45,7 @@ impl Call<'_> {
         let Ok(BatchForgetIn { count, .. }) = body.take() else { return };
         for _ in 0..count {
             let Ok(ForgetOne { nodeid, nlookup }) = body.take() else { return };
-            self.server.nodes.forget(nodeid, nlookup);
+            self.server.forget(nodeid, nlookup);
         }
     }
 
@@ -55,6 +57,11 @@ impl Call<'_> {
         let flags = flags_of(create.flags) | OpenFlags::CREATE | OpenFlags::NOFOLLOW;
         let file =
             context.openat(&parent, name, OpenHow { flags, mode: create.mode as u16 & 0o7777, resolve: Resolve::empty() })?;
+        self.put_made(file)
+    }
+
+    /// Puts the answer to a request that made a file and opened it.
+    fn put_made(&mut self, file: File) -> Result<(), Errno> {
         let attributes = file.handle().attributes()?;
         self.put_entry(file.handle().clone(), &attributes)?;
         self.put_opened(file)
@@ -66,9 +73,7 @@ impl Call<'_> {
         let flags = flags_of(create.flags) | OpenFlags::TMPFILE;
         let how = OpenHow { flags: flags - OpenFlags::CREATE, mode: create.mode as u16 & 0o7777, resolve: Resolve::empty() };
         let file = self.maker(create.umask).reopen(&parent, how)?;
-        let attributes = file.handle().attributes()?;
-        self.put_entry(file.handle().clone(), &attributes)?;
-        self.put_opened(file)
+        self.put_made(file)
     }
 
     pub(super) fn mknod(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
