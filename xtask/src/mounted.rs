@@ -1,5 +1,5 @@
-//! What is mounted in a directory, as the subject: the same system calls as the oracle's, on another
-//! file system.
+//! What is mounted in a directory, as the subject: the same system calls as the oracle's, on
+//! another file system.
 //!
 //! It is not made anew for each program. So programs do without mounts, times of accesses and
 //! limits of space, which are settings of the file system. What the kernel's FUSE itself answers in
@@ -13,7 +13,7 @@ use crate::op::Op;
 use crate::outcome::{Answer, Transcript};
 use crate::program::{Program, Settings, Step};
 use crate::times::Time;
-use crate::words::Owner;
+use crate::words::{Kind, Owner};
 
 /// Returns the program without what cannot be compared.
 pub(crate) fn adapted(mut program: Program) -> Program {
@@ -29,14 +29,18 @@ pub(crate) fn adapted(mut program: Program) -> Program {
     program
 }
 
-/// Returns whether the server is not told what the answer depends on: whether the caller of a
-/// `chown` has the capability to take the suid and sgid bits that go with it.
+/// Returns whether the server is not told what the result depends on: whether the caller has the
+/// capability to take suid and sgid bits, or to leave them.
 fn is_hidden(actor: Actor, op: &Op) -> bool {
     let is_none = |owner: Owner| owner.0.is_none_or(|id| id == u32::MAX);
-    let Op::Chown { uid, gid, .. } = op else { return false };
-    match actor.has(Capabilities::FOWNER) {
-        true => actor.uid() != 0 && is_none(*uid) && is_none(*gid),
-        false => actor.has(Capabilities::CHOWN) || is_none(*uid) && is_none(*gid),
+    let keeps_bits = actor.has(Capabilities::FSETID);
+    match op {
+        Op::Chown { uid, gid, .. } if actor.has(Capabilities::FOWNER) => actor.uid() != 0 && is_none(*uid) && is_none(*gid),
+        Op::Chown { uid, gid, .. } => actor.has(Capabilities::CHOWN) || is_none(*uid) && is_none(*gid),
+        Op::Fallocate { .. } | Op::CopyRange { .. } => (actor.uid() == 0) != keeps_bits,
+        // The removal of a list has no flag for it.
+        Op::SetAcl { .. } | Op::RemoveXattr { .. } => !keeps_bits,
+        _ => false,
     }
 }
 
@@ -44,24 +48,27 @@ fn is_hidden(actor: Actor, op: &Op) -> bool {
 pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Transcript {
     let locks = |op: &Op| matches!(op, Op::SetFlags { set, .. } if set.intersects(InodeFlags::APPEND | InodeFlags::IMMUTABLE));
     let has_locked = program.steps.iter().any(|step| locks(&step.op));
-    let mut kept_size = false;
+    // The kernel does not write the times of a pipe of FUSE that is written.
+    let mut has_other_times = program.steps.iter().any(|step| matches!(step.op, Op::Mknod { kind: Kind::Fifo, .. }));
     for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
         match (&step.op, &mut outcome.answer) {
             // In a directory, where positions are the file system's own.
             (Op::SeekData { .. } | Op::SeekHole { .. }, answer @ Answer::Failed(Errno::EINVAL)) => *answer = Answer::Again,
-            (Op::Truncate { .. }, Answer::Node(_)) => kept_size = true,
-            // The kernel has no flags of inodes of FUSE. It finds first that the caller has no
-            // right, or that the node is of the wrong type.
-            (_, Answer::Failed(errno)) if has_locked && REFUSALS.contains(errno) => *errno = Errno::EPERM,
+            // The request is that of an open with `O_TRUNC`, which writes the times.
+            (Op::Truncate { .. }, Answer::Node(_)) => has_other_times = true,
+            // The kernel does not ask about these, or not if nothing is copied.
+            (Op::Access { .. } | Op::CopyRange { .. }, answer @ Answer::Failed(Errno::EPERM)) if has_locked => {
+                *answer = Answer::Again;
+            }
+            // It asks about the flags of a special file, too.
+            (Op::SetFlags { .. }, Answer::Failed(errno @ Errno::EOPNOTSUPP)) => *errno = Errno::EPERM,
+            // The kernel has no flags of inodes of FUSE, so it finds another reason first.
+            (_, Answer::Failed(errno)) if has_locked => *errno = Errno::EPERM,
             _ => {}
         }
     }
-    if kept_size {
-        // The request is that of an open with `O_TRUNC`, which writes the times.
+    if has_other_times {
         transcript.nodes_mut(|node| [&mut node.mtime, &mut node.ctime].into_iter().for_each(Time::forget_step));
     }
     transcript
 }
-
-/// The errors of which one comes first by the order of checks.
-const REFUSALS: [Errno; 5] = [Errno::EPERM, Errno::EACCES, Errno::ENOTDIR, Errno::EISDIR, Errno::ENOTEMPTY];

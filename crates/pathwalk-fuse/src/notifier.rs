@@ -151,7 +151,8 @@ impl Notifier {
         }
     }
 
-    /// Sends a notice at once. A thread that serves requests sends those about attributes alone.
+    /// Sends a notice at once. A thread that serves requests sends those about attributes, and
+    /// about the listings of directories, alone.
     pub(crate) fn tell(&self, device: &Device, notice: &Notice) {
         self.sent.fetch_add(1, Ordering::Relaxed);
         notice.send(device, self.abilities);

@@ -47,3 +47,30 @@ fn a_chown_without_ids_takes_suid_and_sgid_bits() {
         assert!((of.ctime(), of.ctime_nsec()) > before, "{name}");
     }
 }
+
+#[test]
+fn a_directory_that_was_moved_lists_its_new_parent() {
+    let Some(case) = Case::new(CacheTimes::FOREVER) else { return };
+    let parent = |path: &str| {
+        let dir = rustix::fs::Dir::read_from(File::open(case.at(path)).unwrap()).unwrap();
+        // The kernel keeps a listing that was read to its end.
+        let all: Vec<_> = dir.map(Result::unwrap).collect();
+        all.iter().find(|entry| entry.file_name() == c"..").unwrap().ino()
+    };
+    for dir in ["a", "b", "a/d", "b/e"] {
+        fs::create_dir(case.at(dir)).unwrap();
+    }
+    let [a, b] = ["a", "b"].map(|path| fs::metadata(case.at(path)).unwrap().ino());
+    for _ in 0..20 {
+        assert_eq!((parent("a/d"), parent("a/d")), (a, a));
+        fs::rename(case.at("a/d"), case.at("b/d")).unwrap();
+        assert_eq!((parent("b/d"), parent("b/e")), (b, b));
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        fs::create_dir(case.at("a/d")).unwrap();
+        assert_eq!(parent("a/d"), a);
+        rustix::fs::renameat_with(rustix::fs::CWD, case.at("a/d"), rustix::fs::CWD, case.at("b/e"), flags).unwrap();
+        assert_eq!((parent("a/d"), parent("b/e")), (a, b));
+        fs::remove_dir(case.at("a/d")).unwrap();
+        fs::rename(case.at("b/d"), case.at("a/d")).unwrap();
+    }
+}

@@ -14,6 +14,7 @@ use crate::abi::{Attr, EntryOut, InHeader, InterruptIn, Opcode};
 use crate::askers::{Askers, SetId};
 use crate::flights::Flights;
 use crate::nodes::Nodes;
+use crate::notice::Notice;
 use crate::opened::OpenFiles;
 use crate::reply::Reply;
 use crate::request::{Body, Request};
@@ -118,9 +119,9 @@ pub(crate) struct Given {
     lookups: Vec<u64>,
     /// An open file.
     opened: Option<u64>,
-    /// A node whose attributes are others than the kernel takes them for. It is told before it has
-    /// the answer.
-    outdated: Option<u64>,
+    /// What the kernel keeps and does not see that the request changed. It is told before it has
+    /// the answer: of attributes, and of the listings of directories.
+    outdated: Vec<Notice>,
 }
 
 impl Given {
@@ -134,9 +135,9 @@ impl Given {
         }
     }
 
-    /// Takes the node of whose attributes the kernel is to be told.
-    pub(crate) fn take_outdated(&mut self) -> Option<u64> {
-        self.outdated.take()
+    /// Takes what the kernel is to be told.
+    pub(crate) fn take_outdated(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.outdated)
     }
 
     /// Returns the nodes.
