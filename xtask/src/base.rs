@@ -31,6 +31,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use crate::engine::options;
 use crate::kernel::{self, Clock};
+use crate::mounted;
 use crate::op::Op;
 use crate::outcome::{Answer, Transcript};
 use crate::program::{Program, Settings};
@@ -62,6 +63,9 @@ pub(crate) enum Kind {
     /// As `host:ext4`, with each answer asked for again after some milliseconds.
     #[value(name = "host:ext4:ttl")]
     HostExt4Ttl,
+    /// What is mounted in a directory, and asked by system calls.
+    #[value(skip)]
+    Mounted,
 }
 
 impl Kind {
@@ -88,6 +92,9 @@ impl Kind {
             // What another side removed takes room as long as it is held, and is at its old path.
             program.settings -= Settings::WATCH | Settings::FEW_NODES | Settings::FEW_PAGES;
             program.steps.retain(|step| !matches!(step.op, Op::OpenByHandle { .. }));
+        }
+        if self == Kind::Mounted {
+            return mounted::adapted(program);
         }
         if !self.is_ext4() {
             program.steps.iter_mut().for_each(|step| without_what_tmpfs_lacks(&mut step.op));
@@ -128,6 +135,9 @@ impl Kind {
     /// extended attributes are listed is its own, too. The position in a directory is a
     /// hash, from which the kernel reads and seeks in other ways.
     pub(crate) fn comparable(self, program: &Program, mut transcript: Transcript) -> Transcript {
+        if self == Kind::Mounted {
+            return mounted::comparable(program, transcript);
+        }
         if !self.is_ext4() {
             return transcript;
         }
@@ -183,7 +193,7 @@ fn possible(mode: FallocateFlags) -> FallocateFlags {
 }
 
 /// Takes from an operation what a tmpfs refuses and other file systems carry out.
-fn without_what_tmpfs_lacks(op: &mut Op) {
+pub(crate) fn without_what_tmpfs_lacks(op: &mut Op) {
     if let Op::NameToHandle { flags, .. } = op
         && !flags.intersects(HandleFlags::FID | HandleFlags::EMPTY_PATH)
     {

@@ -54,6 +54,10 @@ pub(crate) struct Args {
     /// on ext4, too.
     #[arg(long, value_enum, default_value_t = Kind::Memfs)]
     fs: Kind,
+    /// Hold what is mounted in this directory against the kernel, in the place of the engine. It is
+    /// asked by system calls, and emptied for each program.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["fs", "subject", "face", "threads"])]
+    mounted: Option<PathBuf>,
     /// The face through which the engine is called. Drawn for each program if it is not given.
     #[arg(long, value_enum)]
     face: Option<face::Kind>,
@@ -101,6 +105,15 @@ struct Pair {
 const WITHOUT_KERNEL: [Who; 2] = [Who::Model, Who::Engine];
 
 impl Pair {
+    /// Returns the kernel on a tmpfs, and what is mounted at `at`.
+    fn of_mounted(at: &Path, wants_census: bool) -> Result<Pair> {
+        // Before the root of the process changes.
+        let subject = Box::new(Kernel::apart(at)?);
+        let oracle = Box::new(Kernel::enter(None)?);
+        let (fs, files) = (Kind::Mounted, Files::Any);
+        Ok(Pair { oracle, subject, files, fs, census: Census::default(), wants_census, answers: BTreeMap::new() })
+    }
+
     fn of([oracle, subject]: [Who; 2], wants_census: bool, fs: Kind) -> Result<Pair> {
         let ground = if fs == Kind::Memfs { None } else { Some(Ground::prepared(fs)?) };
         let of_kernel = ground.as_ref().and_then(Ground::of_kernel);
@@ -199,6 +212,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             || rustix::process::geteuid().is_root() && args.against == Who::Kernel && args.subject == Who::Engine,
         "a directory of the host is held against the kernel, as root: leave --against and --subject out, or --fs"
     );
+    ensure!(
+        args.mounted.is_none() || rustix::process::geteuid().is_root() && args.against == Who::Kernel,
+        "what is mounted is held against the kernel, as root: leave --against out, or --mounted"
+    );
     let wanted = [args.against, args.subject];
     let mut skipped = None;
     let mut pair = if !wanted.contains(&Who::Kernel) {
@@ -207,10 +224,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         skipped = Some("not root".to_owned());
         Pair::of(WITHOUT_KERNEL, args.census, Kind::Memfs)?
     } else {
-        match supervise()? {
-            Supervised::Parent(code) => return Ok(code),
-            Supervised::Child if args.fs != Kind::Memfs => Pair::of(wanted, args.census, args.fs)?,
-            Supervised::Child => Pair::of(wanted, args.census, args.fs).or_else(|error| {
+        match (supervise()?, &args.mounted) {
+            (Supervised::Parent(code), _) => return Ok(code),
+            (Supervised::Child, Some(at)) => Pair::of_mounted(at, args.census)?,
+            (Supervised::Child, None) if args.fs != Kind::Memfs => Pair::of(wanted, args.census, args.fs)?,
+            (Supervised::Child, None) => Pair::of(wanted, args.census, args.fs).or_else(|error| {
                 skipped = Some(format!("{error:#}"));
                 Pair::of(WITHOUT_KERNEL, args.census, Kind::Memfs)
             })?,
@@ -224,7 +242,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let mut tally = Tally::default();
     match replay {
-        Some(program) => one(&mut pair, &asked_by(args.face, args.fs.adapted(program)), &mut tally)?,
+        Some(program) => {
+            let program = asked_by(args.face, pair.fs.adapted(program));
+            one(&mut pair, &program, &mut tally)?;
+        }
         None => many(&mut pair, args, seed, &mut tally)?,
     }
     report(args, seed, skipped.as_deref(), &pair, &tally, start.elapsed().as_secs_f64());
@@ -278,7 +299,8 @@ fn many(pair: &mut Pair, args: &Args, seed: u64, tally: &mut Tally) -> Result<()
         let end = tally.ops + share;
         while tally.ops < end {
             let program = generate::program(seeds.u64(..), PROGRAM.min((end - tally.ops) as usize), pair.files);
-            one(pair, &asked_by(args.face, args.fs.adapted(program)), tally)?;
+            let program = asked_by(args.face, pair.fs.adapted(program));
+            one(pair, &program, tally)?;
             if tally.mismatches > 0 && !args.keep_going {
                 return Ok(());
             }

@@ -37,6 +37,7 @@ mod kernel;
 mod listing;
 mod model;
 pub mod mount_attr;
+mod mounted;
 mod mounts;
 mod mutants;
 mod op;

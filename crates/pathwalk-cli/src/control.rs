@@ -18,12 +18,16 @@ use std::thread;
 use anyhow::{Context as _, bail};
 use pathwalk::Device;
 use pathwalk_bench::machine::escaped;
+use pathwalk_hostfs::mountinfo;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Uid, geteuid};
 use serde_json::{Value, json};
 
 /// The directory of root's sockets.
 const OF_ROOT: &str = "/run/pathwalk";
+
+/// The end of a socket's name.
+const SUFFIX: &str = ".sock";
 
 /// The request for statistics.
 const STATS: &str = "stats";
@@ -38,13 +42,14 @@ pub(crate) struct Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // A name that stays is replaced by the next mount with this device.
+        // A name that stays is removed by the next mount or unmount.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 /// Serves the socket of a mount, in threads.
 pub(crate) fn serve(device: Device, source: Box<Source>) -> anyhow::Result<Control> {
+    remove_dead();
     let mut why = None;
     for dir in own_dirs() {
         match listen(&dir, device) {
@@ -58,6 +63,25 @@ pub(crate) fn serve(device: Device, source: Box<Source>) -> anyhow::Result<Contr
         }
     }
     Err(why.unwrap_or_else(|| anyhow::anyhow!("the variable XDG_RUNTIME_DIR is not set")))
+}
+
+/// Removes the sockets of this user's programs that were killed. They are of no device that is
+/// mounted, and refuse connections. What cannot be removed stays.
+pub(crate) fn remove_dead() {
+    let mounted: Vec<String> = mountinfo::now().into_iter().map(|line| name(line.device)).collect();
+    let entries = own_dirs().into_iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let is_socket = name.as_encoded_bytes().ends_with(SUFFIX.as_bytes());
+        if !is_socket || mounted.iter().any(|of| **of == *name) {
+            continue;
+        }
+        // A program in another mount namespace takes the connection.
+        let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+        if UnixStream::connect(entry.path()).is_err_and(refused) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Returns the directories in which this user's sockets may be, the best one first.
@@ -81,7 +105,7 @@ fn listen(dir: &Path, device: Device) -> anyhow::Result<(UnixListener, PathBuf)>
 }
 
 fn name(device: Device) -> String {
-    format!("{}-{}.sock", device.major, device.minor)
+    format!("{}-{}{SUFFIX}", device.major, device.minor)
 }
 
 fn accept_all(listener: &UnixListener, source: &Arc<Source>) {

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &UmountArgs) -> anyhow::Result<ExitCode> {
     let connection = control::connect(line.device).ok();
     let how = if args.lazy { WhileInUse::Goes } else { WhileInUse::Stays };
     match pathwalk_fuse::unmount(&at, how) {
-        Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy || error.to_string().contains("busy") => {
+        Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
             bail!("\"{}\" is in use: {error}; end what uses it (fuser -vm lists that), or give --lazy", escaped(&at))
         }
         done => done.with_context(|| format!("unmounting \"{}\"", escaped(&at)))?,
@@ -48,5 +48,6 @@ pub(crate) fn run(args: &UmountArgs) -> anyhow::Result<ExitCode> {
     if let Some(connection) = connection.filter(|_| !args.lazy) {
         connection.wait_for_end();
     }
+    control::remove_dead();
     Ok(ExitCode::SUCCESS)
 }

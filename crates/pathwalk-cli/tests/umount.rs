@@ -5,6 +5,7 @@ mod common;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Output;
 
 use common::mounts::{Point, Served};
@@ -60,9 +61,14 @@ fn what_is_in_use_stays_or_goes() {
 fn a_mount_whose_program_was_killed_is_removed() {
     let point = Point::new();
     let Some(mut served) = Served::start("removing a dead mount", "mem", &point, &[]) else { return };
+    let device = fs::metadata(point.path()).unwrap().dev();
+    let socket = format!("/run/pathwalk/{}-{}.sock", rustix::fs::major(device), rustix::fs::minor(device));
+    let is_root = rustix::process::geteuid().is_root();
     served.signal(Signal::KILL);
     served.ended();
+    assert_eq!(fs::exists(&socket).unwrap(), is_root);
     unmounted(&point);
+    assert!(!fs::exists(&socket).unwrap(), "the socket of the killed program");
     let Some(mut again) = Served::start("removing a dead mount", "mem", &point, &[]) else { return };
     unmounted(&point);
     assert_eq!(again.ended().code(), Some(0));

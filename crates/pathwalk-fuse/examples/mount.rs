@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn tree(source: &OsStr, argument: Option<&OsString>) -> Result<Context, Box<dyn Error>> {
     let given = || argument.ok_or("`both` needs a directory behind the mount point, and `files` a number");
     Ok(match source.as_encoded_bytes() {
-        b"mem" => Vfs::builder().build(MemFs::new())?.context(Credentials::root()),
+        b"mem" => Vfs::builder().mount_flags(MountFlags::NOATIME).build(memory())?.context(Credentials::root()),
         b"both" => {
             let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
             context.create_dir("/host")?;
@@ -55,6 +55,11 @@ fn tree(source: &OsStr, argument: Option<&OsString>) -> Result<Context, Box<dyn 
         }
         _ => Vfs::builder().build(host(source)?)?.context(pathwalk_hostfs::credentials()?),
     })
+}
+
+/// Returns a tree in memory, with times as fine as those of the kernel.
+fn memory() -> MemFs {
+    MemFs::with(pathwalk_memfs::Options::default().clock(|| std::time::SystemTime::now().into()))
 }
 
 fn host(dir: &OsStr) -> Result<HostFs, Box<dyn Error>> {

@@ -53,10 +53,19 @@ pub(crate) fn mount(at: &Path, mounting: &Mounting<'_>) -> Result<OwnedFd, Refus
 }
 
 /// Unmounts what the user mounted.
+///
+/// The exit code of the program is the same for all errors. Its words end with those of the C
+/// library for the error, in English: the variable `LC_ALL` is set for it.
 pub(crate) fn unmount(at: &Path, how: WhileInUse) -> Result<(), Refusal> {
     let mut command = Command::new(PROGRAM);
+    command.env("LC_ALL", "C");
     command.arg("-u").args((how == WhileInUse::Goes).then_some("-z")).arg("--").arg(at).stdin(Stdio::null());
     finished(command.output())
+}
+
+/// Returns whether these are the words about a mount that is in use.
+pub(crate) fn is_busy(said: &str) -> bool {
+    said.trim_end().ends_with(": Device or resource busy")
 }
 
 fn finished(output: std::io::Result<Output>) -> Result<(), Refusal> {
@@ -105,6 +114,12 @@ fn options(mounting: &Mounting<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mount_in_use_is_told_by_its_error_and_not_by_its_path() {
+        assert!(is_busy("fusermount3: failed to unmount /a/b: Device or resource busy\n"));
+        assert!(!is_busy("fusermount3: entry for /busy: Device or resource busy/x not found in /etc/mtab"));
+    }
 
     #[test]
     fn a_source_is_one_option() {

@@ -116,7 +116,8 @@ impl Nodes {
         if numbers.len() == 2 {
             self.twins.fetch_add(1, Ordering::SeqCst);
         }
-        by_number.insert(number, Known { handle, lookups: 1, is_used: false });
+        // A node that was removed is no longer there once the kernel has forgotten it.
+        by_number.insert(number, Known { handle: handle.collecting(), lookups: 1, is_used: false });
         turns.push_back(number);
         self.known.fetch_add(1, Ordering::Relaxed);
         self.added.fetch_add(1, Ordering::Relaxed);

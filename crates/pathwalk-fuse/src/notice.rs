@@ -2,7 +2,9 @@
 //!
 //! The kernel takes the lock of a directory for a notice about a name, and waits for pages that are
 //! being read for one about data. Both may be held by a caller that waits for an answer. So no
-//! thread that serves requests sends one, and none is sent under a lock of this crate.
+//! thread that serves requests sends one of those, and none is sent under a lock of this crate. A
+//! notice about attributes takes no lock of the kernel's, and one about the listing of a directory
+//! waits for the copy of an entry alone.
 
 use rustix::io;
 use zerocopy::{Immutable, IntoBytes};

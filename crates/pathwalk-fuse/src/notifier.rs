@@ -146,10 +146,16 @@ impl Notifier {
                 _ => true,
             };
             if is_new {
-                self.sent.fetch_add(1, Ordering::Relaxed);
-                notice.send(device, self.abilities);
+                self.tell(device, &notice);
             }
         }
+    }
+
+    /// Sends a notice at once. A thread that serves requests sends those about attributes, and
+    /// about the listings of directories, alone.
+    pub(crate) fn tell(&self, device: &Device, notice: &Notice) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        notice.send(device, self.abilities);
     }
 
     fn ring(&self) {
@@ -187,8 +193,7 @@ impl Notifier {
         let beyond = nodes.known().saturating_sub(self.bound);
         for some in nodes.oldest(beyond + self.step()).chunks(MOST_FORGOTTEN) {
             self.asked.fetch_add(some.len() as u64, Ordering::Relaxed);
-            self.sent.fetch_add(1, Ordering::Relaxed);
-            Notice::Forget(some.to_vec()).send(device, self.abilities);
+            self.tell(device, &Notice::Forget(some.to_vec()));
         }
     }
 }

@@ -200,6 +200,7 @@ impl Session {
             Err(_) => Err(Errno::EIO),
         };
         share.add(header.opcode, result, begun.elapsed());
+        given.take_outdated().iter().for_each(|notice| self.notifier.tell(device, notice));
         // `ENOENT`: the request was given up. Other errors say that nothing is mounted any more.
         if device.send(reply.finish(header.unique, result)).is_err() {
             given.take_back(&self.server);

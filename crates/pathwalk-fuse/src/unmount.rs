@@ -23,8 +23,8 @@ pub enum WhileInUse {
 /// `fusermount3`. A link in the last component is not followed.
 ///
 /// The errors are those of `umount2(2)`: `EBUSY` for a mount in use that [`Stays`], `EINVAL` where
-/// nothing is mounted. What `fusermount3` says has no number. Does not wait for the program that
-/// serves the mount.
+/// nothing is mounted. Anything else that `fusermount3` says has no number. Does not wait for the
+/// program that serves the mount.
 ///
 /// [`Stays`]: WhileInUse::Stays
 ///
@@ -39,6 +39,7 @@ pub fn unmount(at: impl AsRef<Path>, how: WhileInUse) -> io::Result<()> {
     match rustix::mount::unmount(at, UnmountFlags::NOFOLLOW | lazily) {
         Err(Errno::PERM) => helper::unmount(at, how).map_err(|refusal| match refusal {
             Refusal::NotThere => Errno::PERM.into(),
+            Refusal::Said(said) if helper::is_busy(&said) => Errno::BUSY.into(),
             Refusal::Said(said) => io::Error::other(said),
         }),
         done => Ok(done?),

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{MappedRwLockReadGuard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pathwalk::{Errno, NodeKey, OpenFor};
 
 use crate::ids::Clearing;
@@ -66,9 +66,17 @@ impl Drop for Counted {
     }
 }
 
+/// The place of a descriptor's own position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Position {
+    /// The start, where an open puts it.
+    Start,
+    Moved,
+}
+
 /// The descriptor of a node for one purpose.
-#[derive(Default)]
 pub(crate) struct Slot {
+    purpose: For,
     fd: RwLock<Option<Counted>>,
     /// Whether it was used since the clock passed. Relaxed: a use that is missed costs a reopening.
     used: AtomicBool,
@@ -78,11 +86,29 @@ pub(crate) struct Slot {
     /// The group of the file plus one, if its suid and sgid bits are to be cleared by the next
     /// write; else 0. Relaxed: the thread that sets it is the one that writes.
     clears: AtomicU64,
-    /// A lock that is held while the descriptor's own position matters.
-    pub(crate) position: Mutex<()>,
+    /// Where the descriptor's own position is. Locked while that matters.
+    position: Mutex<Position>,
 }
 
 impl Slot {
+    /// Creates one without a descriptor.
+    pub(crate) fn new(purpose: For) -> Slot {
+        let (fd, used, appends, clears) = (RwLock::default(), AtomicBool::default(), AtomicBool::default(), AtomicU64::default());
+        Slot { purpose, fd, used, appends, clears, position: Mutex::new(Position::Moved) }
+    }
+
+    /// Locks the descriptor's own position. The holder notes where it leaves it.
+    pub(crate) fn position(&self) -> MutexGuard<'_, Position> {
+        self.position.lock()
+    }
+
+    /// Locks the descriptor's own position, which the holder moves.
+    pub(crate) fn moving(&self) -> MutexGuard<'_, Position> {
+        let mut position = self.position.lock();
+        *position = Position::Moved;
+        position
+    }
+
     /// Returns a guard under which a write clears bits, if the next write is to do so.
     pub(crate) fn clearing(&self) -> Result<Option<Clearing>, Errno> {
         if self.clears.load(Ordering::Relaxed) == 0 {
@@ -165,7 +191,7 @@ impl OpenFiles {
         let mut state = self.state.lock();
         let of = state.nodes.entry(node).or_default();
         of.files += 1;
-        Arc::clone(of.slots[purpose as usize].get_or_insert_default())
+        Arc::clone(of.slots[purpose as usize].get_or_insert_with(|| Arc::new(Slot::new(purpose))))
     }
 
     /// Counts one less. Closes the descriptors after the last.
@@ -266,8 +292,11 @@ impl OpenFiles {
                 Err(Errno::EMFILE | Errno::ENFILE) if self.closes_half() => open()?,
                 opened => opened?,
             };
-            let flags = rustix::fs::fcntl_getfl(&fd).map_err(host)?;
-            slot.appends.store(flags.contains(rustix::fs::OFlags::APPEND), Ordering::Relaxed);
+            if slot.purpose != For::Reading {
+                let flags = rustix::fs::fcntl_getfl(&fd).map_err(host)?;
+                slot.appends.store(flags.contains(rustix::fs::OFlags::APPEND), Ordering::Relaxed);
+            }
+            *slot.position.lock() = Position::Start;
             *there = Some(Counted::new(fd, &self.open));
             self.watch(slot);
         }

@@ -238,7 +238,7 @@ impl HostFs {
         let stat = reached.stat().map_err(errno)?;
         let key = reached.key(&self.tree.keys, &stat)?;
         let loaded = self.load((key, &reached), from_statx(&stat)?, Handing::Out)?;
-        let node = self.node(key, &reached, &loaded)?.with_freshness(self.tree.freshness(dir));
+        let mut node = self.node(key, &reached, &loaded)?.with_freshness(self.tree.freshness(dir));
         let mut nodes = self.tree.nodes.write();
         self.tree.is_handed_out((key, &node.attributes), now, &nodes);
         nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
@@ -249,8 +249,23 @@ impl HostFs {
         drop(nodes);
         drop(done_with);
         drop(loaded.covering);
-        self.tree.handed_out(begun.as_ref(), [key]);
+        if self.tree.may_be_older(begun.as_ref(), key) {
+            self.read_again((key, &reached), &mut node);
+        }
         Ok(Some(node))
+    }
+
+    /// Reads the attributes of a node once more that was just handed out. If that fails, the engine
+    /// is to ask.
+    fn read_again(&self, (key, reached): (NodeKey, &Reached), node: &mut Node) {
+        let stat = reached.stat().map_err(errno).and_then(|stat| from_statx(&stat));
+        match stat.and_then(|attributes| self.load((key, reached), attributes, Handing::Again)) {
+            Ok(Loaded { attributes, guard, .. }) => {
+                node.attributes = attributes;
+                self.tree.nodes.write().refresh_guard(key, guard);
+            }
+            Err(_) => self.tree.report_attributes(key),
+        }
     }
 
     /// Returns the node that was just reached and loaded.

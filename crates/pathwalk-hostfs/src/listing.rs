@@ -8,6 +8,7 @@ use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, NodeKey};
 use rustix::fs::{self, RawDir, RawDirEntry, SeekFrom};
 use rustix::io::{self, retry_on_intr};
 
+use crate::descriptors::Position;
 use crate::key;
 use crate::open_file::host;
 
@@ -22,11 +23,17 @@ pub(crate) const LAST_COOKIE: u64 = i64::MAX as u64;
 /// the descriptor's position.
 pub(crate) fn list(
     (fd, of): (BorrowedFd<'_>, NodeKey),
+    position: &mut Position,
     from: u64,
     each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
-    let mut buffer = vec![MaybeUninit::uninit(); LISTED_AT_ONCE];
-    fs::seek(fd, SeekFrom::Start(from.saturating_sub(FIRST_COOKIE))).map_err(host)?;
+    // Not on the heap: glibc would clean up its heap at each release of so much.
+    let mut buffer = [MaybeUninit::uninit(); LISTED_AT_ONCE];
+    let from = from.saturating_sub(FIRST_COOKIE);
+    if from != 0 || *position != Position::Start {
+        fs::seek(fd, SeekFrom::Start(from)).map_err(host)?;
+    }
+    *position = Position::Moved;
     let mut entries = RawDir::new(fd, &mut buffer);
     while let Some(entry) = entries.next() {
         match entry {
@@ -71,15 +78,15 @@ fn kind_of(dir: BorrowedFd<'_>, name: &[u8]) -> Result<Option<FileType>, Errno> 
     }
 }
 
-/// Returns whether the file system of a directory lists every name that can be looked up there.
-pub(crate) fn lists_all_names(dir: BorrowedFd<'_>) -> bool {
-    let keeps = |told: fs::StatFs| KEEP_THEIR_NAMES.contains(&(told.f_type as u32));
-    fs::fstatfs(dir).is_ok_and(keeps) && !folds_case(dir)
+/// Returns whether a file system of this type lists every name that can be looked up, but where
+/// [it folds case](folds_case).
+pub(crate) fn keeps_names(of: &fs::StatFs) -> bool {
+    KEEP_THEIR_NAMES.contains(&(of.f_type as u32))
 }
 
-/// Returns whether names that differ only in case are the same name there, so that more names can
-/// be looked up than are listed.
-fn folds_case(dir: BorrowedFd<'_>) -> bool {
+/// Returns whether names that differ only in case are the same name in this directory, so that more
+/// names can be looked up than are listed.
+pub(crate) fn folds_case(dir: BorrowedFd<'_>) -> bool {
     // A file system without this call has no such directories.
     fs::ioctl_getflags(dir).is_ok_and(|flags| flags.bits() & FS_CASEFOLD_FL != 0)
 }

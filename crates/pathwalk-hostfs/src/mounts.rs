@@ -17,6 +17,7 @@ use rustix::fs::{StatVfsMountFlags, fstatfs, fstatvfs};
 use rustix::io;
 
 use crate::key;
+use crate::listing::keeps_names;
 use crate::mountinfo::{self, Line, Writing};
 
 /// The flag `ST_NOSYMFOLLOW`, Linux 5.10.
@@ -34,6 +35,8 @@ pub(crate) struct OfMount {
     pub(crate) superblock: SuperblockFlags,
     /// Whether the removal of an access list clears the sgid bit as the setting of one does.
     pub(crate) has_simple_acls: bool,
+    /// Whether every name that can be looked up is listed, but in directories that fold case.
+    pub(crate) keeps_names: bool,
 }
 
 /// The known mounts, by the numbers of their places.
@@ -108,7 +111,8 @@ pub(crate) fn ask(mount: u64, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
     let is_it = |line: &Line| line.id == mount && line.writing == Writing::ReadOnly;
     let is_read_only = flags.contains(MountFlags::READ_ONLY) && mountinfo::now().iter().any(is_it);
     let superblock = if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() };
-    Ok(OfMount { flags, superblock, has_simple_acls: fstatfs(fd)?.f_type == TMPFS_MAGIC })
+    let of = fstatfs(fd)?;
+    Ok(OfMount { flags, superblock, has_simple_acls: of.f_type == TMPFS_MAGIC, keeps_names: keeps_names(&of) })
 }
 
 /// Returns the flags of the mount that `fd` is on.

@@ -116,7 +116,7 @@ impl Open {
     /// Asks the host where data or a hole is. This moves the descriptor's own position.
     fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
         let fd = self.fd(Wait::ForHost)?;
-        let _position = self.slot.position.lock();
+        let _position = self.slot.moving();
         fs::seek(fd, to).map_err(host)
     }
 
@@ -125,7 +125,7 @@ impl Open {
         /// The offset that stands for the position.
         const POSITION: u64 = u64::MAX;
         let fd = self.fd(Wait::ForHost)?;
-        let _position = self.slot.position.lock();
+        let _position = self.slot.moving();
         let _clearing = self.slot.clearing()?;
         let data = [IoSlice::new(data)];
         let append = || retry_on_intr(|| io::pwritev2(&fd, &data, POSITION, ReadWriteFlags::APPEND));
@@ -247,8 +247,8 @@ impl OpenFile for Open {
             return Ok(());
         }
         let fd = self.fd(Wait::ForHost)?;
-        let _listing = self.slot.position.lock();
-        listing::list((fd.as_fd(), self.node), from, each)
+        let mut position = self.slot.position();
+        listing::list((fd.as_fd(), self.node), &mut position, from, each)
     }
 
     /// Lists a stretch, and asks for the attributes of each name below the same descriptor.
@@ -269,7 +269,8 @@ impl OpenFile for Open {
     /// Returns whether every name that can be looked up is listed, as on most disk file systems.
     /// `/proc`, automounted directories and network file systems do not list all names.
     fn lists_all_names(&self) -> bool {
-        self.fd(Wait::ForHost).is_ok_and(|fd| listing::lists_all_names(fd.as_fd()))
+        let keeps_names = self.tree.mounts.of(self.node).keeps_names;
+        keeps_names && self.fd(Wait::ForHost).is_ok_and(|fd| !listing::folds_case(fd.as_fd()))
     }
 
     fn sync(&self, what: SyncWhat) -> Result<(), Errno> {

@@ -24,7 +24,7 @@ use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, errno};
 use crate::calls;
-use crate::descriptors::For;
+use crate::descriptors::{For, Slot};
 use crate::guard::Guard;
 use crate::ids::Clearing;
 use crate::open_file::{Wait, host};
@@ -118,7 +118,7 @@ impl HostFs {
     fn truncate_open(&self, key: NodeKey, size: u64, clears: Option<u32>) -> Result<(), Errno> {
         let (slot, purpose) = match self.tree.open.writing(key) {
             Some(open) => open,
-            None => (Arc::default(), For::Writing),
+            None => (Arc::new(Slot::new(For::Writing)), For::Writing),
         };
         let fd = self.tree.open.fd(&slot, Wait::ForHost, || self.tree.open_node(key, purpose, Wait::ForHost))?;
         let _clears = clears.map(Clearing::begin).transpose()?;

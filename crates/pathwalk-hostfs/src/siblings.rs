@@ -11,11 +11,11 @@
 //! directory, the directory is not read as a whole. (NFS may ignore the flag. A process that
 //! watches the directory sees that it is opened.)
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use pathwalk::{EntrySink, Errno, FileType, Freshness, Name, Node, NodeKey, OpenFile, Siblings};
+use pathwalk::{Attributes, EntrySink, Errno, FileType, Freshness, Name, Node, NodeKey, OpenFile, Siblings};
 use rustix::fs::{OFlags, RawDir, ResolveFlags};
 use rustix::io;
 
@@ -23,10 +23,11 @@ use crate::attributes::from_statx;
 use crate::beneath::{Reached, errno, stat_in};
 use crate::host_fs::HostFs;
 use crate::key;
-use crate::listing::lists_all_names;
+use crate::listing::folds_case;
 use crate::open_file::{Open, Wait};
 use crate::opening::TO_READ;
 use crate::tree::Tree;
+use crate::watch::fanotify::Begun;
 
 const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
 
@@ -96,13 +97,13 @@ impl HostFs {
         }
         let Some(names) = names_of(&opened, siblings.most()).map_err(errno)? else { return Ok(()) };
         let begun = self.tree.begun();
-        let found = look_at(dir, opened.fd(), &self.tree, &names, |name| siblings.wants(name))?;
+        let mut found = look_at(dir, opened.fd(), &self.tree, &names, |name| siblings.wants(name))?;
         self.tree.verified(dir, self.tree.root.reach(&path))?;
         self.tree.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
-        self.tree.handed_out(begun.as_ref(), found.files.iter().map(|(_, node)| node.key));
+        self.tree.read_again(opened.fd(), begun.as_ref(), &mut found.files);
         siblings.give(&found.files);
         found.others.iter().for_each(|name| siblings.note(*name));
-        if lists_all_names(opened.fd()) {
+        if self.tree.mounts.of(dir).keeps_names && !folds_case(opened.fd()) {
             siblings.are_all();
         }
         Ok(())
@@ -133,12 +134,34 @@ impl Open {
         }
         let path = self.tree.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
         let begun = self.tree.begun();
-        let found = look_at(self.node, self.fd(Wait::ForHost)?.as_fd(), &self.tree, names, |_| true)?;
+        let fd = self.fd(Wait::ForHost)?;
+        let mut found = look_at(self.node, fd.as_fd(), &self.tree, names, |_| true)?;
         self.tree.verified(self.node, self.tree.root.reach(&path))?;
         self.tree.nodes.write().hold_all(self.node, &found.files).ok_or(Errno::ESTALE)?;
-        self.tree.handed_out(begun.as_ref(), found.files.iter().map(|(_, node)| node.key));
+        self.tree.read_again(fd.as_fd(), begun.as_ref(), &mut found.files);
         sink.give(&found.files);
         Ok(())
+    }
+}
+
+impl Tree {
+    /// Reads the attributes once more of files that were just handed out, where they may be older
+    /// than an event that was dropped. Where that fails, the engine is to ask.
+    fn read_again(&self, dir: BorrowedFd<'_>, since: Option<&Begun>, files: &mut [(Name<'_>, Node)]) {
+        for (name, node) in files.iter_mut().filter(|(_, node)| self.may_be_older(since, node.key)) {
+            match self.attributes_in(dir, *name, node.key) {
+                Ok(attributes) => node.attributes = attributes,
+                Err(_) => self.report_attributes(node.key),
+            }
+        }
+    }
+
+    /// Returns the attributes of the node that has this name in a directory: `ESTALE` if that is
+    /// not the one with this key.
+    fn attributes_in(&self, dir: BorrowedFd<'_>, name: Name<'_>, key: NodeKey) -> Result<Attributes, Errno> {
+        let name = CString::new(name.bytes()).map_err(|_| Errno::EINVAL)?;
+        let stat = stat_in(dir, &name).map_err(errno)?;
+        if self.keys.of(dir, &name, &stat)? == key { from_statx(&stat) } else { Err(Errno::ESTALE) }
     }
 }
 

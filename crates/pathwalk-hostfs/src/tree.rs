@@ -203,11 +203,24 @@ impl Tree {
         self.watch.get()?.begun()
     }
 
-    /// Has attributes asked for again that may be older than an event which was dropped, since
-    /// their nodes were not in the table. They are now. The table is not locked.
+    /// Has attributes asked for again that may be older than an event: see
+    /// [`may_be_older`](Self::may_be_older).
     pub(crate) fn handed_out(&self, since: Option<&Begun>, nodes: impl IntoIterator<Item = NodeKey>) {
-        if let (Some(watch), Some(since)) = (self.watch.get(), since) {
-            watch.handed_out(since, nodes);
+        nodes.into_iter().filter(|node| self.may_be_older(since, *node)).for_each(|node| self.report_attributes(node));
+    }
+
+    /// Returns whether the attributes of a node, which were read behind `since`, may be older than
+    /// an event that was dropped, since the node was not in the table. It is now, so attributes
+    /// that are read from now on are not. The table is not locked.
+    pub(crate) fn may_be_older(&self, since: Option<&Begun>, node: NodeKey) -> bool {
+        let (Some(watch), Some(since)) = (self.watch.get(), since) else { return false };
+        watch.may_have_dropped(since, node)
+    }
+
+    /// Has the attributes of a node asked for again, where the tree is watched.
+    pub(crate) fn report_attributes(&self, node: NodeKey) {
+        if let Some(watch) = self.watch.get() {
+            watch.report_attributes(node);
         }
     }
 

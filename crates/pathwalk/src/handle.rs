@@ -3,7 +3,6 @@
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
 use crate::cache::Pinned;
-use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::{Record, WORD, key_of, kind_of};
 use crate::fs_api::StatFs;
 use crate::memory::slot::{DentryId, InodeId};
@@ -65,6 +64,32 @@ impl Handle {
     /// freed.
     pub(crate) fn of_file(vfs: &Vfs, pinned: PinnedPlace<'_>) -> Handle {
         Handle { vfs: vfs.clone(), place: pinned.into_place(), when_dropped: WhenDropped::Collect }
+    }
+
+    /// Returns the handle, and has its clones do the same: when the last of them is dropped, and
+    /// the node has no name any more, the file system is told at once to forget it.
+    ///
+    /// A handle leaves that to the next thread that needs the memory; until then, the data of the
+    /// node takes space. The drop of this one may wait for locks of the caches, and for the file
+    /// system.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let free = || Ok::<_, pathwalk::Errno>(context.root().statfs()?.blocks_free);
+    /// let before = free()?;
+    /// context.write("/file", "text")?;
+    /// let file = context.lookup("/file")?.collecting();
+    /// context.remove_file("/file")?;
+    /// assert!(free()? < before);
+    /// drop(file);
+    /// assert_eq!(free()?, before);
+    /// # Ok::<(), pathwalk::Errno>(())
+    /// ```
+    #[must_use]
+    pub fn collecting(mut self) -> Handle {
+        self.when_dropped = WhenDropped::Collect;
+        self
     }
 
     /// Creates a handle on a node that was found from here, in the same mount.
@@ -162,7 +187,7 @@ impl Handle {
 impl Clone for Handle {
     fn clone(&self) -> Self {
         PinnedPlace::again(self.world(), self.place).into_place();
-        Handle { vfs: self.vfs.clone(), place: self.place, when_dropped: WhenDropped::Leave }
+        Handle { vfs: self.vfs.clone(), place: self.place, when_dropped: self.when_dropped }
     }
 }
 
@@ -171,9 +196,8 @@ impl Drop for Handle {
         let (world, dentry) = (self.vfs.world(), self.dentry());
         let caches = world.caches();
         caches.dentries.unpin(dentry);
-        // The slot may hold another dentry by now, so this test is a guess.
-        if self.when_dropped == WhenDropped::Collect && caches.dentries.word(dentry) & flags::UNHASHED != 0 {
-            caches.try_evict(dentry);
+        if self.when_dropped == WhenDropped::Collect {
+            caches.collect_from(dentry);
         }
         world.mounts.used(self.place.mount());
         world.unpin_mount(self.place.mount());

@@ -1,8 +1,8 @@
 //! Changes by another `Vfs` on the same tree, which the caches of the first one are not told of.
 //!
 //! Every other change of a name or of attributes is made by the other `Vfs`, if it names its nodes
-//! by paths. Working directories, roots and umasks change on both sides, until a change of them
-//! succeeds on one side alone: from then on the first `Vfs` makes all changes.
+//! by paths. Working directories, roots and umasks change on both sides, until the two are in
+//! different places: from then on the first `Vfs` makes all changes.
 //!
 //! What it does not do: it opens nothing, and so breaks no lease; and it moves and removes no
 //! directory. A `Vfs` that is not told of such a change has the directory's old parent behind `..`
@@ -43,22 +43,33 @@ impl Stage {
         self.other.as_ref()?;
         let is_of_both = matches!(op, Op::Chdir { .. } | Op::Chroot { .. } | Op::Umask { .. });
         let is_change = is_change(op) && op.slots().is_empty() && !self.is_move_of_directory(actor, op);
-        let others = self.other.as_mut()?;
         if is_of_both {
-            let answer = others.stage.answer(actor, op);
+            let answer = self.other.as_mut()?.stage.answer(actor, op);
             let own = self.answer(actor, op);
-            if answer.is_ok() != own.is_ok() {
-                // From a working directory that was moved or removed, a path leads elsewhere on
-                // the side that was not told.
+            if answer.is_ok() != own.is_ok() || !self.is_with_others(actor) {
                 self.other = None;
             }
             return Some(own);
         }
-        if !is_change || !others.is_somewhere(actor) {
+        if !is_change || !self.other.as_ref()?.is_somewhere(actor) {
             return None;
         }
+        if !self.is_with_others(actor) {
+            self.other = None;
+        }
+        let others = self.other.as_mut()?;
         others.is_next = !others.is_next;
         others.is_next.then(|| others.stage.answer(actor, op))
+    }
+
+    /// Returns whether a process has its working directory and its root in one place on both sides.
+    /// The other side is not told when one of them, or a directory above, is moved or removed.
+    fn is_with_others(&self, actor: Actor) -> bool {
+        let places = |stage: &Stage| {
+            let looking = &stage.processes[actor.index()].looking;
+            [looking.cwd(), looking.root()].map(|place| place.path().ok())
+        };
+        self.other.as_ref().is_some_and(|others| places(&others.stage) == places(self))
     }
 
     fn is_move_of_directory(&self, actor: Actor, op: &Op) -> bool {

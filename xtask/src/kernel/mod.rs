@@ -57,6 +57,8 @@ pub(crate) struct Kernel {
     root: OwnedFd,
     /// Whether the file system is a tmpfs, whose limits can be set.
     has_limits: bool,
+    /// The mount namespace, if it is not that of the process.
+    apart: Option<OwnedFd>,
     set: Option<Settings>,
     clock: Clock,
     proc: OwnedFd,
@@ -69,6 +71,20 @@ impl Kernel {
     /// Makes a tmpfs the root of this process, or the file system that is mounted at `at`. Runs in
     /// the child of [`supervise`].
     pub(crate) fn enter(at: Option<&Path>) -> Result<Kernel> {
+        Kernel::with_root(at.is_none(), || place::enter(at))
+    }
+
+    /// Prepares a namespace in which what is mounted at `at` is the root, for threads that carry
+    /// programs out. The process keeps its own namespace, and must have only one thread.
+    pub(crate) fn apart(at: &Path) -> Result<Kernel> {
+        let outside = place::namespace_of_process().context("open the namespace")?;
+        let mut kernel = Kernel::with_root(false, || place::enter(Some(at)))?;
+        kernel.apart = Some(place::own_namespace(&kernel.proc).context("open the namespace of the mount")?);
+        place::enter_namespace(&outside).context("go back to the namespace")?;
+        Ok(kernel)
+    }
+
+    fn with_root(has_limits: bool, enter: impl FnOnce() -> Result<OwnedFd>) -> Result<Kernel> {
         let switches = Switches::open().context("find the switches fs.protected_*")?;
         switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
         let proc = watch::proc().context("open /proc")?;
@@ -77,24 +93,29 @@ impl Kernel {
             eprintln!("xtask: no namespace of users can be made ({why}): there are no id maps");
         }
         open_files::ignore_breaks();
-        let root = place::enter(at)?;
+        let root = enter()?;
         let clock = Clock::new().context("make a clock")?;
         if !clock.is_fine() {
             eprintln!(
                 "xtask: this kernel has no fine times (Linux has them since 6.13): changes within one tick of its clock are not distinguished"
             );
         }
-        let has_limits = at.is_none();
-        Ok(Kernel { switches, root, has_limits, set: None, clock, proc, mounted: Vec::new() })
+        Ok(Kernel { switches, root, has_limits, apart: None, set: None, clock, proc, mounted: Vec::new() })
     }
 }
 
 impl Interpreter for Kernel {
     fn name(&self) -> &'static str {
-        "kernel"
+        if self.apart.is_some() { "mounted file system" } else { "kernel" }
     }
 
     fn run(&mut self, program: &Program) -> Result<Transcript> {
+        if let Some(namespace) = &self.apart {
+            // SAFETY: root and working directory become the thread's own; no descriptor is
+            // affected.
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) }.context("give a thread a root of its own")?;
+            place::enter_namespace(namespace).context("enter the namespace of the mount")?;
+        }
         if self.set != Some(program.settings) {
             self.switches.set(program.settings).context("set the kernel's switches")?;
             self.set = Some(program.settings);

@@ -91,6 +91,11 @@ fn open_root() -> Result<OwnedFd> {
     openat(CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open the tmpfs")
 }
 
+/// Opens the mount namespace of this process, which has `/proc` at its place.
+pub(super) fn namespace_of_process() -> rustix::io::Result<OwnedFd> {
+    openat(CWD, "/proc/self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
 /// Opens the mount namespace of this thread.
 pub(super) fn own_namespace(proc: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     openat(proc, "thread-self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

@@ -1,12 +1,25 @@
 //! Requests for attributes, and for the bodies of links.
 
-use pathwalk::{AtFlags, Attributes, Errno, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
+use pathwalk::{AtFlags, Attributes, Errno, FileType, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
 
 use super::Call;
 use crate::Opens;
 use crate::abi::{AttrOut, GETATTR_FH, GetAttrIn, SetAttrIn, SetFlags, StatFsOut, StatxIn, StatxOut, SxTime};
 use crate::askers::SetId;
 use crate::request::Body;
+
+/// What a change of attributes can set. One that sets nothing is one by `chown` without ids.
+const SETS: SetFlags = SetFlags::MODE
+    .union(SetFlags::UID)
+    .union(SetFlags::GID)
+    .union(SetFlags::SIZE)
+    .union(SetFlags::ATIME)
+    .union(SetFlags::MTIME)
+    .union(SetFlags::ATIME_NOW)
+    .union(SetFlags::MTIME_NOW);
+
+/// The extended attribute that has the capabilities of a program.
+const CAPABILITY: &str = "security.capability";
 
 /// The path of a node to its handle.
 const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
@@ -36,20 +49,41 @@ impl Call<'_> {
     pub(super) fn setattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let set: SetAttrIn = body.take()?;
         let handle = self.node()?;
+        if !SetFlags::from_bits_retain(set.valid).intersects(SETS) {
+            self.keep_owner(&handle)?;
+        }
         self.set_owner_and_mode(&handle, &set)?;
         self.set_size(&handle, &set)?;
         self.set_times(&handle, &set)?;
         self.put_attributes(&handle.attributes()?)
     }
 
+    /// Carries out a `chown` without ids: the time of change is new, and a file loses its suid and
+    /// sgid bits. The kernel does not check whether the caller may take these bits, and sends the
+    /// same before another user's write, and before each write to a file that has a capability,
+    /// which take them themselves. A request does not tell capabilities. So the bits stay for
+    /// callers other than the owner and root, and where there is a capability.
+    fn keep_owner(&mut self, handle: &Handle) -> Result<(), Errno> {
+        let of = handle.attributes()?;
+        let has_bits = of.kind != FileType::Directory && of.mode & 0o6000 != 0;
+        let (uid, context) = (self.header.uid, self.context(SetId::Kept));
+        if has_bits && (![0, of.uid].contains(&uid) || context.getxattrat(handle, "", CAPABILITY, ITSELF).is_ok()) {
+            return Ok(());
+        }
+        context.fchownat(handle, "", None, None, ITSELF)
+    }
+
     fn set_owner_and_mode(&mut self, handle: &Handle, set: &SetAttrIn) -> Result<(), Errno> {
         let what = SetFlags::from_bits_retain(set.valid);
         let uid = what.contains(SetFlags::UID).then_some(set.uid);
         let gid = what.contains(SetFlags::GID).then_some(set.gid);
-        let context = self.context(SetId::Kept);
         if uid.is_some() || gid.is_some() {
-            context.fchownat(handle, "", uid, gid, ITSELF)?;
+            // A sgid bit without a right to execute stays for the group's members alone. As for
+            // `fallocate`, the safe answer is that it goes.
+            let set_id = SetId::killed_if(self.header.uid != 0);
+            self.context(set_id).fchownat(handle, "", uid, gid, ITSELF)?;
         }
+        let context = self.context(SetId::Kept);
         if what.contains(SetFlags::MODE) {
             context.fchmodat(handle, "", set.mode as u16 & 0o7777, ITSELF)?;
         }

@@ -14,6 +14,7 @@ use crate::abi::{Attr, EntryOut, InHeader, InterruptIn, Opcode};
 use crate::askers::{Askers, SetId};
 use crate::flights::Flights;
 use crate::nodes::Nodes;
+use crate::notice::Notice;
 use crate::opened::OpenFiles;
 use crate::reply::Reply;
 use crate::request::{Body, Request};
@@ -118,6 +119,9 @@ pub(crate) struct Given {
     lookups: Vec<u64>,
     /// An open file.
     opened: Option<u64>,
+    /// What the kernel keeps and does not see that the request changed. It is told before it has
+    /// the answer: of attributes, and of the listings of directories.
+    outdated: Vec<Notice>,
 }
 
 impl Given {
@@ -129,6 +133,11 @@ impl Given {
         if let Some(file) = self.opened.take() {
             server.files.remove(file);
         }
+    }
+
+    /// Takes what the kernel is to be told.
+    pub(crate) fn take_outdated(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.outdated)
     }
 
     /// Returns the nodes.

@@ -9,6 +9,7 @@ use crate::abi::{
     BatchForgetIn, CreateIn, EntryOut, ForgetIn, ForgetOne, LinkIn, MkdirIn, MknodIn, OPEN_KILL_SUIDGID, Rename2In, RenameIn,
 };
 use crate::askers::SetId;
+use crate::notice::Notice;
 use crate::request::Body;
 use crate::serve::data::flags_of;
 
@@ -134,9 +135,27 @@ impl Call<'_> {
         self.move_to(newdir, flags, body)
     }
 
+    /// Notes directories that have another parent now: the kernel's listings of them have the
+    /// number of the old one.
+    fn listings_outdated<'a>(&mut self, moved: impl Iterator<Item = (&'a Handle, &'a [u8])>) {
+        for (parent, name) in moved {
+            let Ok(handle) = self.context(SetId::Kept).lookup_at(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if handle.kind() == FileType::Directory {
+                let numbers = self.server.nodes.numbers(handle.node_id());
+                self.given.outdated.extend(numbers.into_iter().map(|(_, number)| Notice::Data(number)));
+            }
+        }
+    }
+
     fn move_to(&mut self, newdir: u64, flags: RenameFlags, body: &mut Body<'_>) -> Result<(), Errno> {
         let (from, to) = (self.node()?, self.server.nodes.handle(newdir)?);
         let (old, new) = (body.text()?, body.text()?);
-        self.context(SetId::Kept).renameat(&from, old, &to, new, flags)
+        self.context(SetId::Kept).renameat(&from, old, &to, new, flags)?;
+        if from.node_id() != to.node_id() {
+            self.listings_outdated(
+                [(&to, new), (&from, old)].into_iter().take(1 + usize::from(flags.contains(RenameFlags::EXCHANGE))),
+            );
+        }
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use pathwalk::{AtFlags, Errno, InodeFlags, XattrFlags, copy_xattr};
 use super::Call;
 use crate::abi::{FsXattr, GetXattrIn, GetXattrOut, IoctlIn, IoctlOut, SETXATTR_ACL_KILL_SGID, SetXattrIn};
 use crate::askers::SetId;
+use crate::notice::Notice;
 use crate::request::Body;
 
 /// The path of a node to its handle.
@@ -75,7 +76,12 @@ impl Call<'_> {
         let handle = self.node()?;
         let context = self.askers.get(self.header.uid, self.header.gid, SetId::Kept);
         let flags = || context.inode_flags_at(&handle, "", ITSELF);
-        let set = |to| context.set_inode_flags_at(&handle, "", to, ITSELF);
+        let (node, given) = (self.header.nodeid, &mut *self.given);
+        let mut set = |to| {
+            // The kernel does not see that an `ioctl` changes a time.
+            given.outdated.push(Notice::Attributes(node));
+            context.set_inode_flags_at(&handle, "", to, ITSELF)
+        };
         match cmd {
             _ if GET_FLAGS.contains(&cmd) => {
                 let flags = flags()?.bits();

@@ -176,13 +176,14 @@ impl Watch {
         self.coverage.fanotify.as_ref().map(Fanotify::begun)
     }
 
-    /// Reports nodes that are in the table now, if events about them may have been dropped since
-    /// the counts were read.
-    pub(crate) fn handed_out(&self, since: &Begun, nodes: impl IntoIterator<Item = NodeKey>) {
-        let Some(fanotify) = &self.coverage.fanotify else { return };
-        for node in nodes.into_iter().filter(|node| fanotify.may_have_dropped(*node, since)) {
-            self.report(Report::Attributes(node));
-        }
+    /// Returns whether events about a node may have been dropped since the counts were read. It is
+    /// in the table now.
+    pub(crate) fn may_have_dropped(&self, since: &Begun, node: NodeKey) -> bool {
+        self.coverage.fanotify.as_ref().is_some_and(|fanotify| fanotify.may_have_dropped(node, since))
+    }
+
+    pub(crate) fn report_attributes(&self, node: NodeKey) {
+        self.report(Report::Attributes(node));
     }
 
     /// Takes note that the engine holds a node no more.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pathwalk::Errno;
 use pathwalk_hostfs::{HostFs, WatchBy};
@@ -56,4 +57,34 @@ fn nothing_outside_the_root_is_watched() {
     assert_eq!(watched.context.stat("/moved"), Err(Errno::ENOENT));
     while pathwalk::internals::evict(watched.context.vfs(), 100) > 0 {}
     assert!(all_outside().iter().all(|outside| !watches().contains(outside)));
+}
+
+/// Another part of the file system that changes without pause takes nothing from what a subscriber
+/// knows of the tree. Events about nodes that are not in the table are dropped; that such an event
+/// may have been about a node which was just looked up must not become a change of anything.
+#[test]
+fn a_busy_neighbour_is_no_change_of_the_tree() {
+    const NAMES: usize = 1_000;
+    let (dir, neighbour) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let name = |i: usize| format!("name-{i}");
+    (0..NAMES).for_each(|i| fs::create_dir(dir.path().join(name(i))).unwrap());
+    let watched = watched(HostFs::open(dir.path()).unwrap(), WatchBy::Any, 16 << 20);
+    if watched.fs.watch_stats().whole_mounts == 0 {
+        return pathwalk_tests::skipped("a busy neighbour", "fanotify watches no file system for this process");
+    }
+    let events = watched.context.vfs().subscribe(watched.context.root(), 100_000).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let busy = neighbour.path().join("busy");
+            while !stop.load(Ordering::Relaxed) {
+                fs::write(&busy, "x").unwrap();
+                fs::remove_file(&busy).unwrap();
+            }
+        });
+        (0..NAMES).for_each(|i| _ = watched.context.stat(name(i)).unwrap());
+        stop.store(true, Ordering::Relaxed);
+    });
+    let changes: Vec<_> = std::iter::from_fn(|| events.try_next()).collect();
+    assert!(changes.is_empty(), "{changes:?}");
 }

@@ -92,22 +92,25 @@ impl Caches {
     /// Evicts dentries that are out of the table and idle, and the directories that only they
     /// pinned. Returns false if there were none.
     pub(crate) fn collect_removed(&self) -> bool {
+        (0..self.dentries.free().touched()).filter(|slot| self.collect_from(DentryId(*slot))).count() > 0
+    }
+
+    /// Evicts a dentry if it is out of the table and idle, and then the directories above that only
+    /// it pinned, if they are out of it, too. Returns false if there was none. The slot may hold
+    /// another dentry by now: `id` may be a guess.
+    pub(crate) fn collect_from(&self, mut id: DentryId) -> bool {
         let mut found = false;
-        for slot in 0..self.dentries.free().touched() {
-            let mut id = DentryId(slot);
-            loop {
-                // The parent is read first, since the slot is given away. It may be a guess:
-                // `try_evict` checks again.
-                let parent = self.dentries.parent(id);
-                let is_out = pin::is_idle(self.dentries.life(id)) && self.dentries.word(id) & flags::UNHASHED != 0;
-                if !is_out || !self.try_evict(id) {
-                    break;
-                }
-                found = true;
-                id = parent;
+        loop {
+            // The parent is read first, since the slot is given away. It may be a guess:
+            // `try_evict` checks again.
+            let parent = self.dentries.parent(id);
+            let is_out = self.dentries.word(id) & flags::UNHASHED != 0 && pin::is_idle(self.dentries.life(id));
+            if !is_out || !self.try_evict(id) {
+                return found;
             }
+            found = true;
+            id = parent;
         }
-        found
     }
 
     /// Returns whether a dentry or its inode has side lines. The result is a guess, since the

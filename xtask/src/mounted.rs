@@ -1,0 +1,74 @@
+//! What is mounted in a directory, as the subject: the same system calls as the oracle's, on
+//! another file system.
+//!
+//! It is not made anew for each program. So programs do without mounts, times of accesses and
+//! limits of space, which are settings of the file system. What the kernel's FUSE itself answers in
+//! its own way, whatever its server says, is left out here, each with its reason.
+
+use pathwalk::{AtFlags, Capabilities, Errno, InodeFlags};
+
+use crate::base::without_what_tmpfs_lacks;
+use crate::cast::Actor;
+use crate::op::Op;
+use crate::outcome::{Answer, Transcript};
+use crate::program::{Program, Settings, Step};
+use crate::times::Time;
+use crate::words::{Kind, Owner};
+
+/// Returns the program without what cannot be compared.
+pub(crate) fn adapted(mut program: Program) -> Program {
+    program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
+    program.steps.retain(|Step { actor, op }| !is_hidden(*actor, op));
+    for Step { op, .. } in &mut program.steps {
+        without_what_tmpfs_lacks(op);
+        // The kernel keeps no time of birth, and is not to ask for it.
+        if let Op::Stat { flags, .. } | Op::Statx { flags, .. } = op {
+            *flags -= AtFlags::DONT_SYNC;
+        }
+    }
+    program
+}
+
+/// Returns whether the server is not told what the result depends on: whether the caller has the
+/// capability to take suid and sgid bits, or to leave them.
+fn is_hidden(actor: Actor, op: &Op) -> bool {
+    let is_none = |owner: Owner| owner.0.is_none_or(|id| id == u32::MAX);
+    let keeps_bits = actor.has(Capabilities::FSETID);
+    match op {
+        Op::Chown { uid, gid, .. } if actor.has(Capabilities::FOWNER) => actor.uid() != 0 && is_none(*uid) && is_none(*gid),
+        Op::Chown { uid, gid, .. } => actor.has(Capabilities::CHOWN) || is_none(*uid) && is_none(*gid),
+        Op::Fallocate { .. } | Op::CopyRange { .. } => (actor.uid() == 0) != keeps_bits,
+        // The removal of a list has no flag for it.
+        Op::SetAcl { .. } | Op::RemoveXattr { .. } => !keeps_bits,
+        _ => false,
+    }
+}
+
+/// Returns the transcript of a side without what cannot be compared.
+pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Transcript {
+    let locks = |op: &Op| matches!(op, Op::SetFlags { set, .. } if set.intersects(InodeFlags::APPEND | InodeFlags::IMMUTABLE));
+    let has_locked = program.steps.iter().any(|step| locks(&step.op));
+    // The kernel does not write the times of a pipe of FUSE that is written.
+    let mut has_other_times = program.steps.iter().any(|step| matches!(step.op, Op::Mknod { kind: Kind::Fifo, .. }));
+    for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
+        match (&step.op, &mut outcome.answer) {
+            // In a directory, where positions are the file system's own.
+            (Op::SeekData { .. } | Op::SeekHole { .. }, answer @ Answer::Failed(Errno::EINVAL)) => *answer = Answer::Again,
+            // The request is that of an open with `O_TRUNC`, which writes the times.
+            (Op::Truncate { .. }, Answer::Node(_)) => has_other_times = true,
+            // The kernel does not ask about these, or not if nothing is copied.
+            (Op::Access { .. } | Op::CopyRange { .. }, answer @ Answer::Failed(Errno::EPERM)) if has_locked => {
+                *answer = Answer::Again;
+            }
+            // It asks about the flags of a special file, too.
+            (Op::SetFlags { .. }, Answer::Failed(errno @ Errno::EOPNOTSUPP)) => *errno = Errno::EPERM,
+            // The kernel has no flags of inodes of FUSE, so it finds another reason first.
+            (_, Answer::Failed(errno)) if has_locked => *errno = Errno::EPERM,
+            _ => {}
+        }
+    }
+    if has_other_times {
+        transcript.nodes_mut(|node| [&mut node.mtime, &mut node.ctime].into_iter().for_each(Time::forget_step));
+    }
+    transcript
+}
