@@ -43,29 +43,33 @@ impl Stage {
         self.other.as_ref()?;
         let is_of_both = matches!(op, Op::Chdir { .. } | Op::Chroot { .. } | Op::Umask { .. });
         let is_change = is_change(op) && op.slots().is_empty() && !self.is_move_of_directory(actor, op);
-        let others = self.other.as_mut()?;
         if is_of_both {
-            let answer = others.stage.answer(actor, op);
+            let answer = self.other.as_mut()?.stage.answer(actor, op);
             let own = self.answer(actor, op);
-            let others_are_in = self.other.as_ref()?.stage.is_in(actor);
-            if answer.is_ok() != own.is_ok() || others_are_in != self.is_in(actor) {
-                // From a working directory that was moved or removed, a path leads elsewhere on
-                // the side that was not told.
+            if answer.is_ok() != own.is_ok() || !self.is_with_others(actor) {
                 self.other = None;
             }
             return Some(own);
         }
-        if !is_change || !others.is_somewhere(actor) {
+        if !is_change || !self.other.as_ref()?.is_somewhere(actor) {
             return None;
         }
+        if !self.is_with_others(actor) {
+            self.other = None;
+        }
+        let others = self.other.as_mut()?;
         others.is_next = !others.is_next;
         others.is_next.then(|| others.stage.answer(actor, op))
     }
 
-    /// Returns the inode numbers of a process's working directory and root, where they are found.
-    fn is_in(&self, actor: Actor) -> [Option<u64>; 2] {
-        let looking = &self.processes[actor.index()].looking;
-        [".", "/"].map(|path| looking.stat(path).ok().map(|of| of.ino))
+    /// Returns whether a process has its working directory and its root in one place on both sides.
+    /// The other side is not told when one of them, or a directory above, is moved or removed.
+    fn is_with_others(&self, actor: Actor) -> bool {
+        let places = |stage: &Stage| {
+            let looking = &stage.processes[actor.index()].looking;
+            [looking.cwd(), looking.root()].map(|place| place.path().ok())
+        };
+        self.other.as_ref().is_some_and(|others| places(&others.stage) == places(self))
     }
 
     fn is_move_of_directory(&self, actor: Actor, op: &Op) -> bool {

@@ -50,6 +50,7 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     // Modes are as the callers on the mount want them.
     rustix::process::umask(Mode::empty());
     allow_descriptors();
+    bound_arenas();
     let at = place::check(at)?;
     let tree = source.build(&mut options)?;
     place::check_outside(&at, &tree.hosts)?;
@@ -122,6 +123,16 @@ fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // With fewer, opens fail with `EMFILE` sooner.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Has all threads allocate from one arena. Otherwise each arena keeps what its threads have freed,
+/// which adds up to more than what is in use.
+#[allow(unsafe_code)]
+fn bound_arenas() {
+    // SAFETY: the call sets a number that later allocations read. It is made while this is the only
+    // thread that has allocated much, and has no pointers.
+    #[cfg(target_env = "gnu")]
+    let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
 /// Returns an error of mounting with what can be done about it.

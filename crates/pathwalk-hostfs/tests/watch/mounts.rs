@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use pathwalk::{Access, Errno};
 use pathwalk_hostfs::{HostFs, WatchBy};
@@ -10,7 +11,7 @@ use rustix::thread::UnshareFlags;
 
 use crate::common::{apart, attempt};
 use crate::compare::assert_same;
-use crate::watched;
+use crate::{number, watched};
 
 #[test]
 fn mounts_come_and_go() {
@@ -75,5 +76,42 @@ fn mounts_come_and_go() {
         if let Err(why) = apart(UnshareFlags::NEWNS | UnshareFlags::FS, body) {
             skipped("mounts_come_and_go", &why);
         }
+    }
+}
+
+/// Prints how long it takes until a mount, or its end, is seen, without a call. No test asserts a
+/// time. `PATHWALK_WATCH_MOUNTS=1000` is for so many rounds of both.
+#[test]
+fn the_time_until_a_mount_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let body = || {
+        attempt("mount", &["--make-rprivate"], Path::new("/"))?;
+        fs::create_dir(root.join("at")).unwrap();
+        fs::write(root.join("at/below"), "").unwrap();
+        let watched = watched(HostFs::open(root).unwrap(), WatchBy::Any, 16 << 20);
+        let mut times = Vec::new();
+        for round in 0..number("PATHWALK_WATCH_MOUNTS", 50) * 2 {
+            let is_mounted = round % 2 == 0;
+            let is_seen = || watched.context.stat("/at/below").is_err() == is_mounted;
+            assert!(!is_seen());
+            match is_mounted {
+                true => attempt("mount", &["-t", "tmpfs", "tmpfs"], &root.join("at"))?,
+                false => attempt("umount", &[], &root.join("at"))?,
+            }
+            let begin = Instant::now();
+            while !is_seen() {
+                std::thread::yield_now();
+            }
+            times.push(begin.elapsed());
+        }
+        times.sort();
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        let [half, most] = [0.5, 0.99].map(at);
+        println!("{} mounts and unmounts: half are seen within {half:?}, 99 % within {most:?}", times.len());
+        Ok(())
+    };
+    if let Err(why) = apart(UnshareFlags::NEWNS | UnshareFlags::FS, body) {
+        skipped("the_time_until_a_mount_is_seen", &why);
     }
 }
