@@ -15,6 +15,7 @@ use crate::cache::dcache::watch::Watches;
 use crate::cache::icache::pool::Inodes;
 use crate::cache::icache::versions::Versions;
 use crate::cache::promises::SearchRules;
+use crate::cache::reclaim::left::Left;
 use crate::cache::reclaim::uses::Uses;
 use crate::events::Hub;
 use crate::fs_api::{FileSystem, Relay};
@@ -272,6 +273,7 @@ impl VfsBuilder {
             versions: Versions::new(),
             doubts: Doubts::new(),
             watches: Watches::new(),
+            left: Left::default(),
             uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
             search: SearchRules::new(self.security.as_ref().is_some_and(|hook| hook.0.cares_about_search())),

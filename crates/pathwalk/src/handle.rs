@@ -75,7 +75,8 @@ impl Handle {
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
-    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// # let fs = pathwalk_memfs::MemFs::with(pathwalk_memfs::Options::default().max_bytes(1 << 20));
+    /// # let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let free = || Ok::<_, pathwalk::Errno>(context.root().statfs()?.blocks_free);
     /// let before = free()?;
     /// context.write("/file", "text")?;
@@ -84,7 +85,7 @@ impl Handle {
     /// assert!(free()? < before);
     /// drop(file);
     /// assert_eq!(free()?, before);
-    /// # Ok::<(), pathwalk::Errno>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn collecting(mut self) -> Handle {

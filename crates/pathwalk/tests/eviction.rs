@@ -1,7 +1,7 @@
 //! Eviction: names that are used stay in the cache, whatever else passes through it.
 
 use pathwalk::{Access, Context, Credentials, MountFlags, Vfs};
-use pathwalk_memfs::MemFs;
+use pathwalk_memfs::{MemFs, Options};
 
 /// Looks a path up again and again while names that are looked up once fill the cache many times
 /// over. Returns how often the file system was asked because of the path.
@@ -157,4 +157,31 @@ fn what_goes_is_decided_as_it_was() {
     for (asked, slots, held, expected) in rows {
         assert_eq!(decided(asked, slots, held), expected, "{asked:?}, {slots} slots, {held} % held");
     }
+}
+
+/// A node that is removed while something holds it is given back to the file system by a later
+/// removal, once it is held no more, and not only when memory is needed.
+#[test]
+fn what_was_held_at_its_removal_goes_with_a_later_one() {
+    let fs = MemFs::with(Options::default().max_bytes(1 << 20));
+    let context = Vfs::builder().build(fs).unwrap().context(Credentials::root());
+    let free = || context.root().statfs().unwrap().blocks_free;
+    let before = free();
+    let held: Vec<_> = (0..20)
+        .map(|i| {
+            let path = format!("/held-{i}");
+            context.write(&path, "text").unwrap();
+            let handle = context.lookup(&path).unwrap();
+            context.unlink(&path).unwrap();
+            handle
+        })
+        .collect();
+    assert_eq!(free(), before - 20);
+    drop(held);
+    for i in 0..10 {
+        let path = format!("/other-{i}");
+        context.write(&path, "").unwrap();
+        context.unlink(&path).unwrap();
+    }
+    assert_eq!(free(), before);
 }

@@ -10,6 +10,7 @@ use super::icache::pool::Inodes;
 use super::icache::versions::Versions;
 use super::owner::NodeOwner;
 use super::promises::SearchRules;
+use super::reclaim::left::Left;
 use super::reclaim::uses::Uses;
 use crate::memory::side::Side;
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
@@ -45,6 +46,8 @@ pub(crate) struct Caches {
     pub(crate) watches: Watches,
     /// The records of reclaim about each dentry.
     pub(crate) uses: Uses,
+    /// The dentries that were removed while they were pinned.
+    pub(crate) left: Left,
     /// The counters of slow paths.
     pub(crate) counters: Counters,
     /// The rules of a security hook that cares about search.

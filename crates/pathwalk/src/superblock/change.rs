@@ -134,6 +134,7 @@ impl Trees {
         // A subscriber that is told asks again, and finds what is true by now.
         if self.turn_negative(&victim, absence, sweeps) {
             self.tell_removed((dir, name), heard);
+            self.caches.collect_left();
             return Ok(None);
         }
         self.remove(dir, &victim, sweeps);
@@ -198,7 +199,7 @@ impl Trees {
         if self.caches.dentries.word(removed.id()) & flags::MOUNTED != 0 {
             return Some(removed);
         }
-        self.caches.discard(removed.into_id());
+        self.caches.discard_removed(removed.into_id());
         None
     }
 

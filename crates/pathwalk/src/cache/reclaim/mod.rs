@@ -1,7 +1,8 @@
 //! Reclaim: the choice of what to evict when no slot is left.
 //!
 //! - [`hands`]: which dentry goes;
-//! - [`uses`]: what is recorded of each dentry for that.
+//! - [`uses`]: what is recorded of each dentry for that;
+//! - [`left`]: what was removed while it was pinned.
 //!
 //! Cached children pin their directory, so children go before parents. A pinned dentry is never
 //! evicted. Inodes and side lines go with their dentries.
@@ -11,6 +12,7 @@
 //! table. What the dentry held is given back after that, its parent last.
 
 mod hands;
+pub(crate) mod left;
 pub(crate) mod uses;
 
 use super::dcache::dentry::{WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length};
@@ -104,13 +106,17 @@ impl Caches {
             // The parent is read first, since the slot is given away. It may be a guess:
             // `try_evict` checks again.
             let parent = self.dentries.parent(id);
-            let is_out = self.dentries.word(id) & flags::UNHASHED != 0 && pin::is_idle(self.dentries.life(id));
-            if !is_out || !self.try_evict(id) {
+            if !(self.is_out(id) && pin::is_idle(self.dentries.life(id)) && self.try_evict(id)) {
                 return found;
             }
             found = true;
             id = parent;
         }
+    }
+
+    /// Returns whether a dentry is out of the table. A guess, unless the caller has a pin.
+    fn is_out(&self, id: DentryId) -> bool {
+        self.dentries.word(id) & flags::UNHASHED != 0
     }
 
     /// Returns whether a dentry or its inode has side lines. The result is a guess, since the
