@@ -12,7 +12,6 @@
 
 use std::collections::VecDeque;
 
-use crate::cache::Caches;
 use crate::memory::slot::DentryId;
 use crate::sync::Mutex;
 
@@ -28,7 +27,8 @@ const AT_ONCE: usize = 4;
 pub(crate) struct Left(Mutex<VecDeque<DentryId>>);
 
 impl Left {
-    fn add(&self, id: DentryId) {
+    /// Notes a dentry, if there is room.
+    pub(super) fn add(&self, id: DentryId) {
         let mut all = self.0.lock();
         if all.len() < MOST {
             all.push_back(id);
@@ -36,31 +36,9 @@ impl Left {
     }
 
     /// Takes some of those that were noted first.
-    fn take_some(&self) -> Vec<DentryId> {
+    pub(super) fn take_some(&self) -> Vec<DentryId> {
         let mut all = self.0.lock();
         let some = all.len().min(AT_ONCE);
         all.drain(..some).collect()
-    }
-}
-
-impl Caches {
-    /// Gives back the pin on a dentry that was removed, and evicts it if there is no other; else
-    /// notes it. Looks at a few that were noted before, too.
-    pub(crate) fn discard_removed(&self, id: DentryId) {
-        self.collect_left();
-        self.dentries.unpin(id);
-        self.collect_or_note(id);
-    }
-
-    /// Evicts a few of the dentries that were noted, if they are not pinned by now.
-    pub(crate) fn collect_left(&self) {
-        let some = self.left.take_some();
-        some.into_iter().for_each(|id| self.collect_or_note(id));
-    }
-
-    fn collect_or_note(&self, id: DentryId) {
-        if !self.collect_from(id) && self.is_out(id) {
-            self.left.add(id);
-        }
     }
 }

@@ -114,6 +114,26 @@ impl Caches {
         }
     }
 
+    /// Gives back the pin on a dentry that was removed, and evicts it if there is no other; else
+    /// notes it. Looks at a few that were noted before, too.
+    pub(crate) fn discard_removed(&self, id: DentryId) {
+        self.collect_left();
+        self.dentries.unpin(id);
+        self.collect_or_note(id);
+    }
+
+    /// Evicts a few of the dentries that were noted, if they are not pinned by now.
+    pub(crate) fn collect_left(&self) {
+        let some = self.left.take_some();
+        some.into_iter().for_each(|id| self.collect_or_note(id));
+    }
+
+    fn collect_or_note(&self, id: DentryId) {
+        if !self.collect_from(id) && self.is_out(id) {
+            self.left.add(id);
+        }
+    }
+
     /// Returns whether a dentry is out of the table. A guess, unless the caller has a pin.
     fn is_out(&self, id: DentryId) -> bool {
         self.dentries.word(id) & flags::UNHASHED != 0
