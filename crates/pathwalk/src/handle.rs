@@ -69,9 +69,9 @@ impl Handle {
     /// Returns the handle, and has its clones do the same: when the last of them is dropped, and
     /// the node has no name any more, the file system is told at once to forget it.
     ///
-    /// A handle leaves that to the next thread that needs the memory; until then, the data of the
-    /// node takes space. The drop of this one may wait for locks of the caches, and for the file
-    /// system.
+    /// A handle leaves that to one of the next removals of names, or to the next thread that needs
+    /// the memory; until then, the data of the node takes space. The drop of this one may wait for
+    /// locks of the caches, and for the file system.
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};

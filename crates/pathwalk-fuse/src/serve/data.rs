@@ -1,10 +1,9 @@
 //! Requests about open files and their data.
 
 use std::io::SeekFrom;
+use std::sync::Arc;
 
 use pathwalk::{Errno, FallocateFlags, File, OpenFlags, SyncWhat};
-
-use std::sync::Arc;
 
 use super::Call;
 use crate::Opens;
