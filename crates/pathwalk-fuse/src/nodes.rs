@@ -228,6 +228,8 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
+
     use pathwalk::{Context, Credentials, Recursion, Vfs};
 
     fn context() -> Context {
@@ -293,15 +295,17 @@ mod tests {
         let numbers: Vec<u64> = names.iter().map(|name| look_up(&nodes, &context, name)).collect();
         let again = &names[..500];
         again.iter().for_each(|name| assert!(numbers.contains(&look_up(&nodes, &context, name))));
-        let oldest = nodes.oldest(64);
-        assert_eq!((oldest.len(), nodes.added()), (64, 0));
+        let oldest = nodes.oldest(SHARDS);
+        // One of each part. The parts are chosen at random, so that one may have used numbers only.
+        let parts: HashSet<u64> = numbers[500..].iter().map(|number| number % SHARDS).collect();
+        assert_eq!((oldest.len(), nodes.added()), (parts.len(), 0));
         assert!(oldest.iter().all(|number| numbers[500..].contains(number)), "used ones come later");
         // Each has a turn, used ones at the second time.
-        let mut all: Vec<u64> = (0..40).flat_map(|_| nodes.oldest(64)).chain(oldest).collect();
+        let mut all: Vec<u64> = (0..60).flat_map(|_| nodes.oldest(SHARDS)).chain(oldest).collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 1000);
         assert!(numbers.iter().all(|number| nodes.forget(*number, 2)));
-        assert_eq!((nodes.known(), nodes.oldest(64)), (0, vec![]));
+        assert_eq!((nodes.known(), nodes.oldest(SHARDS)), (0, vec![]));
     }
 }
