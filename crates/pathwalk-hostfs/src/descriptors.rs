@@ -296,11 +296,25 @@ impl OpenFiles {
                 let flags = rustix::fs::fcntl_getfl(&fd).map_err(host)?;
                 slot.appends.store(flags.contains(rustix::fs::OFlags::APPEND), Ordering::Relaxed);
             }
-            *slot.position.lock() = Position::Start;
-            *there = Some(Counted::new(fd, &self.open));
-            self.watch(slot);
+            self.fill(slot, &mut there, fd);
         }
         Ok(in_use(RwLockWriteGuard::downgrade(there)))
+    }
+
+    /// Gives a slot for reading a descriptor, unless the slot has one or is in use.
+    pub(crate) fn give(&self, slot: &Arc<Slot>, fd: OwnedFd) {
+        let Some(mut there) = slot.fd.try_write() else { return };
+        if there.is_none() {
+            self.close_unused(|open| open < self.most.load(Ordering::Relaxed));
+            self.fill(slot, &mut there, fd);
+        }
+    }
+
+    fn fill(&self, slot: &Arc<Slot>, there: &mut Option<Counted>, fd: OwnedFd) {
+        slot.used.store(true, Ordering::Relaxed);
+        *slot.position.lock() = Position::Start;
+        *there = Some(Counted::new(fd, &self.open));
+        self.watch(slot);
     }
 
     /// Returns the number of descriptors that are open.

@@ -15,9 +15,9 @@ use std::time::SystemTime;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, Freshness, HandleFor,
-    InodeFlags, Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
-    Siblings, SpecialFiles, StatFs, StatxMask, SuperblockFlags, Sweep, Validity, XattrFlags, XattrName,
+    Access, AclState, Attributes, Details, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, FoundToRead, Freshness,
+    HandleFor, InodeFlags, Leases, MountFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags,
+    SetAttributes, Siblings, SpecialFiles, StatFs, StatxMask, SuperblockFlags, Sweep, Validity, XattrFlags, XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -28,6 +28,7 @@ use crate::attributes::from_statx;
 use crate::beneath::{Reached, Root, errno, open_beneath, own_descriptors};
 use crate::coherence::Coherence;
 use crate::descriptors::{MOST, OpenFiles, Reopening};
+use crate::finding::{Found, Reach};
 use crate::guard::Guard;
 use crate::key::{self, Identity, Keys};
 use crate::mounts::Mounts;
@@ -62,7 +63,7 @@ pub struct HostFs {
     pub(crate) tree: Arc<Tree>,
     pub(crate) key: NodeKey,
     pub(crate) source: Source,
-    descriptors: Descriptors,
+    pub(crate) descriptors: Descriptors,
     special_files: SpecialFiles,
     leases: Leases,
     /// What the caches promise about changes by others.
@@ -219,21 +220,14 @@ impl HostFs {
 
     /// Looks up `name` in a directory that was handed out.
     pub(crate) fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        Ok(self.find_by(dir, name, Reach::Place)?.map(|(node, _)| node))
+    }
+
+    /// Does the same, and returns the descriptor by which the node was reached, with what it is
+    /// for.
+    pub(crate) fn find_by(&self, dir: NodeKey, name: Name<'_>, how: Reach) -> Result<Option<(Node, Found)>, Errno> {
         let begun = self.tree.begun();
-        let reached = if self.tree.is_changed_by_others() {
-            match self.tree.reach_in_verified(dir, name)? {
-                Some(reached) => reached,
-                None => return Ok(None),
-            }
-        } else {
-            let _still = (self.tree.mode == Changes::CarriedOut).then(|| self.tree.moves.read());
-            let path = self.tree.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
-            match self.tree.root.reach(&path) {
-                Ok(reached) => reached,
-                Err(io::Errno::NOENT) => return Ok(None),
-                Err(other) => return Err(errno(other)),
-            }
-        };
+        let Some(Found { reached, is_to_read }) = self.tree.find(dir, name, how)? else { return Ok(None) };
         let now = SystemTime::now();
         let stat = reached.stat().map_err(errno)?;
         let key = reached.key(&self.tree.keys, &stat)?;
@@ -252,7 +246,7 @@ impl HostFs {
         if self.tree.may_be_older(begun.as_ref(), key) {
             self.read_again((key, &reached), &mut node);
         }
-        Ok(Some(node))
+        Ok(Some((node, Found { reached, is_to_read })))
     }
 
     /// Reads the attributes of a node once more that was just handed out. If that fails, the engine
@@ -362,6 +356,16 @@ impl FileSystem for HostFs {
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
         self.tree.with_room(|| self.find(dir.key(), name))
+    }
+
+    /// Opens what it finds at once, where that has no effect.
+    fn lookup_to_read(
+        &self,
+        dir: &Directory<'_>,
+        name: Name<'_>,
+        expected: Option<FileType>,
+    ) -> Result<Option<FoundToRead>, Errno> {
+        self.tree.with_room(|| self.find_to_read(dir, name, expected))
     }
 
     /// Asks the host about a name: in the mode [`Coherence::Strict`] before each use, in

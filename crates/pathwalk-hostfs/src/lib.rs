@@ -94,9 +94,13 @@
 //!
 //! Opening a file or directory to read it takes 2 system calls: `openat2`, and `statx` to verify
 //! that it is the right node. With [`Descriptors::AtFirstUse`], it takes none until the first read.
-//! When the ring or the async face only
-//! tries to open a file, the kernel uses only what it has cached, which does not block. The same
-//! holds for a read that is only tried (`preadv2` with `RWF_NOWAIT`).
+//! A directory whose name is not cached is opened with its lookup, which takes 3 calls less than
+//! both. So is a regular file in a tree that is watched, if all users may read it, and no changes
+//! are carried out.
+//!
+//! When the ring or the async face only tries to open a file, the kernel uses only what it has
+//! cached, which does not block. The same holds for a read that is only tried (`preadv2` with
+//! `RWF_NOWAIT`).
 //!
 //! These are the figures of [`Coherence::Frozen`]; what the other modes add is said above and by
 //! [`Coherence`].
@@ -179,6 +183,7 @@ mod coherence;
 mod credentials;
 mod descriptors;
 mod error;
+mod finding;
 mod guard;
 mod handles;
 mod host_fs;

@@ -12,7 +12,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use pathwalk::{Entry, EntrySink, Errno, FallocateFlags, InodeFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
@@ -63,6 +63,13 @@ impl Open {
     pub(crate) fn new(tree: &Arc<Tree>, node: NodeKey, what_for: OpenFor) -> Open {
         let purpose = For::of(what_for);
         Open { tree: Arc::clone(tree), node, purpose, slot: tree.open.begin(node, purpose) }
+    }
+
+    /// Creates an open file with a descriptor that was just opened and verified.
+    pub(crate) fn by(tree: &Arc<Tree>, node: NodeKey, what_for: OpenFor, fd: OwnedFd) -> Open {
+        let open = Open::new(tree, node, what_for);
+        tree.open.give(&open.slot, fd);
+        open
     }
 
     /// Opens the descriptor now. If another open file of the node has one, verifies that the node

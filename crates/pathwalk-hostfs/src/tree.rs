@@ -156,16 +156,19 @@ impl Tree {
     /// Reaches `name` in a directory that was handed out, by a descriptor of the directory, so that
     /// it is not a name in another one that has its path by now. `None` if there is no such name.
     pub(crate) fn reach_in_verified(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Reached>, Errno> {
-        let (above, attributes) = self.reach(dir)?;
-        if attributes.nlink == 0 {
-            // The directory was removed, and a removed one has no names, not even absent ones.
-            return Err(Errno::ENOENT);
-        }
+        let above = self.reach_alive(dir)?;
         match open_beneath(above.fd(), name.bytes(), PLACE) {
             Ok(fd) => Ok(Some(Reached::itself(fd))),
             Err(io::Errno::NOENT) => Ok(None),
             Err(other) => Err(errno(other)),
         }
+    }
+
+    /// Reaches a directory in which a name is looked up. `ENOENT` if it was removed: a removed one
+    /// has no names, not even absent ones.
+    pub(crate) fn reach_alive(&self, dir: NodeKey) -> Result<Reached, Errno> {
+        let (reached, attributes) = self.reach(dir)?;
+        if attributes.nlink == 0 { Err(Errno::ENOENT) } else { Ok(reached) }
     }
 
     /// Returns whether the paths of nodes may be those of others by now, so that a name is looked

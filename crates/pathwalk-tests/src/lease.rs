@@ -27,9 +27,14 @@ impl Lease {
         Ok(lease)
     }
 
+    /// Returns whether the file is not about to be opened by others.
+    pub fn is_unbroken(&self) -> io::Result<bool> {
+        Ok(self.control(libc::F_GETLEASE, 0)? == libc::F_WRLCK)
+    }
+
     /// Waits until the file is about to be opened, writes `text` into it, and gives the lease back.
     pub fn hand_over(self, text: &[u8]) -> io::Result<()> {
-        while self.control(libc::F_GETLEASE, 0)? == libc::F_WRLCK {
+        while self.is_unbroken()? {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.0.write_all_at(text, 0)

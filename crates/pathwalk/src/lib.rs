@@ -131,7 +131,7 @@ pub use file::{EntryHandles, File, FileBy, FileLocks, Listed, ListedNode};
 pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, TryLockError, Walk};
 pub use fs_api::{AccessTimes, Accessed, EntrySink};
 pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
-pub use fs_api::{FileHandle, FoundName, HandleFor, Leases, Locks, Notifier};
+pub use fs_api::{FileHandle, FoundName, FoundToRead, HandleFor, Leases, Locks, Notifier};
 pub use fs_api::{Seeking, SpecialFiles};
 pub use fs_api::{XattrList, XattrName, XattrNamespace, copy_xattr};
 pub use handle::Handle;

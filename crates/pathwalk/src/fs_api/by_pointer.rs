@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, HandleFor, Leases, Locks, Notifier, OpenFile, OpenFor,
-    Siblings, SpecialFiles, StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, FoundToRead, HandleFor, Leases, Locks, Notifier,
+    OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
-use crate::attr::{AclState, Attributes, Details, InodeFlags, StatxMask, Timestamp};
+use crate::attr::{AclState, Attributes, Details, FileType, InodeFlags, StatxMask, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::text::Name;
@@ -27,6 +27,14 @@ macro_rules! by_pointer {
             }
             fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
                 (**self).lookup(dir, name)
+            }
+            fn lookup_to_read(
+                &self,
+                dir: &Directory<'_>,
+                name: Name<'_>,
+                expected: Option<FileType>,
+            ) -> Result<Option<FoundToRead>, Errno> {
+                (**self).lookup_to_read(dir, name, expected)
             }
             fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
                 (**self).lookup_siblings(dir, siblings)

@@ -1,13 +1,15 @@
 //! Lookups of paths, as by `open(O_PATH)`, and with the checks of `chdir(2)` and `chroot(2)`.
 
-use super::{Target, answer, follow, target};
+use super::{Target, answer, follow, slow, target};
 use crate::Errno;
 use crate::abi::AtFlags;
+use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::config::Shipped;
 use crate::mount::{MountPin, PinnedPlace, Place};
 use crate::stats::HandOver;
+use crate::superblock::early::Early;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::whole::to_end;
@@ -23,6 +25,29 @@ pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtF
     match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Start(start) => Ok(start),
         Target::Path(from) => pinned(env, path, from, follow(flags)),
+    }
+}
+
+/// Does the same as [`pinned_at`] for an open for reading, which may get the open file with the
+/// last lookup.
+pub(super) fn pinned_to_read<'a>(
+    env: &Env<'a>,
+    at: Begin,
+    path: &'a [u8],
+    flags: AtFlags,
+    expected: Option<FileType>,
+) -> Result<(PinnedPlace<'a>, Option<Early>), Errno> {
+    let from = match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
+        Target::Start(start) => return Ok((start, None)),
+        Target::Path(from) => from,
+    };
+    let env = env.from(from);
+    match fast(&env, path, follow(flags)) {
+        Ok(place) => Ok((place, None)),
+        Err(Stopped::Errno(errno)) => Err(errno),
+        Err(Stopped::HandOver(resume)) => {
+            slow(&env, path, follow(flags), &resume, |walker| walker.for_reading(Early::expecting(expected)).run_to_read())
+        }
     }
 }
 

@@ -83,10 +83,11 @@ fn answer<'a, T>(
     match fast {
         Ok(answer) => Ok(answer),
         Err(Stopped::Errno(errno)) => Err(errno),
-        Err(Stopped::HandOver(resume)) => slow(env, path, follow, &resume, finish),
+        Err(Stopped::HandOver(resume)) => slow(env, path, follow, &resume, |walker| walker.run().and_then(&finish)),
     }
 }
 
+/// Has `run` do a locked walk, and what is behind it. A second time, if something was stale.
 #[cold]
 #[inline(never)]
 fn slow<'a, T>(
@@ -94,14 +95,14 @@ fn slow<'a, T>(
     path: &'a [u8],
     follow: Follow,
     resume: &Resume<'a>,
-    finish: impl Fn(PinnedPlace<'a>) -> Result<T, Errno>,
+    run: impl Fn(Walker<'a>) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     if path.contains(&0) {
         return Err(Errno::EINVAL);
     }
-    match hand_over::walker(env, path, resume, follow).run().and_then(&finish) {
+    match run(hand_over::walker(env, path, resume, follow)) {
         // The walk is repeated, and asks the file system about every entry on the way.
-        Err(Errno::ESTALE) => Walker::start(env, path, env.start, follow).distrusting().run().and_then(&finish),
+        Err(Errno::ESTALE) => run(Walker::start(env, path, env.start, follow).distrusting()),
         answer => answer,
     }
 }

@@ -34,6 +34,7 @@ use crate::node::NewKind;
 use crate::permission::Access;
 use crate::security::Rights;
 use crate::superblock::change::Made;
+use crate::superblock::early::Early;
 use crate::superblock::write::Times;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::locked::{LastOf, Walker};
@@ -96,8 +97,13 @@ pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHo
         let opened = opened(&env, node, flags, came, Asks::FileSystem);
         return if came == Came::Made { Ok(opened) } else { opened.map(Ok) };
     }
-    let node = lookup::pinned_at(&env, at, path, nofollow(flags))?;
-    opened(&env, node, flags, Came::Found, Asks::FileSystem).map(Ok)
+    if flags & (OpenFlags::READ | OpenFlags::WRITE | OpenFlags::TRUNCATE) != OpenFlags::READ {
+        let node = lookup::pinned_at(&env, at, path, nofollow(flags))?;
+        return opened(&env, node, flags, Came::Found, Asks::FileSystem).map(Ok);
+    }
+    let expected = flags.contains(OpenFlags::DIRECTORY).then_some(FileType::Directory);
+    let (node, early) = lookup::pinned_to_read(&env, at, path, nofollow(flags), expected)?;
+    opened_early(&env, node, flags, (Came::Found, Asks::FileSystem), early).map(Ok)
 }
 
 /// Opens a node that was found without a path. `EINVAL` for rules of a path.
@@ -285,6 +291,17 @@ fn found<'a>(env: &Env<'a>, node: PinnedPlace<'a>) -> Result<PinnedPlace<'a>, Er
 
 /// Opens a node, if these flags are allowed for it.
 fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came, asks: Asks) -> Result<Opened<'a>, Errno> {
+    opened_early(env, node, flags, (came, asks), None)
+}
+
+/// Does the same for a node whose lookup may have brought the open file.
+fn opened_early<'a>(
+    env: &Env<'a>,
+    node: PinnedPlace<'a>,
+    flags: OpenFlags,
+    (came, asks): (Came, Asks),
+    early: Option<Early>,
+) -> Result<Opened<'a>, Errno> {
     let is_directory = env.caches().dentries.word(node.id()) & flags::DIRECTORY != 0;
     if flags.contains(OpenFlags::DIRECTORY) && !flags.contains(OpenFlags::TMPFILE) && !is_directory {
         return Err(Errno::ENOTDIR);
@@ -321,9 +338,11 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
     }
     let key = key_of(env.caches().inodes.record(inode));
     let superblock = env.trees().superblock(inode);
-    let file = match asks {
-        Asks::FileSystem => superblock.fs.open(key, what_for)?,
-        Asks::CachesOnly => superblock.fs.try_open(key, what_for)?,
+    let early = early.and_then(|early| early.file_of(env.caches().superblock_of(inode), key));
+    let file = match (early, asks) {
+        (Some(file), _) => file,
+        (None, Asks::FileSystem) => superblock.fs.open(key, what_for)?,
+        (None, Asks::CachesOnly) => superblock.fs.try_open(key, what_for)?,
     };
     if flags.contains(OpenFlags::DIRECT) && !file.allows_direct() {
         return Err(Errno::EINVAL);

@@ -6,7 +6,9 @@
 //! doubtful entry it is asked with the lock held exclusively.
 
 use super::Trees;
+use super::early::Early;
 use super::iget::Origin;
+use super::superblock::Superblock;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::children::NameIs;
@@ -15,7 +17,7 @@ use crate::cache::dcache::in_lookup::Missing;
 use crate::cache::dcache::rename::Answer;
 use crate::cache::icache::hold::{NotGiven, PinnedInode};
 use crate::cache::icache::inode::{self, LINKS_AUX, MANY};
-use crate::fs_api::Directory;
+use crate::fs_api::{Directory, FoundToRead};
 use crate::limits::NAME_MAX;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::memory::{dir_lock, pin};
@@ -48,6 +50,18 @@ enum Settled {
 impl Trees {
     /// Returns the child of this name, present or negative. The caller has a pin on the directory.
     pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
+        self.child_to_read(dir, name, trust, None)
+    }
+
+    /// Does the same for a child that is to be opened, if there is an `early`: a lookup may bring
+    /// the open file.
+    pub(crate) fn child_to_read(
+        &self,
+        dir: DentryId,
+        name: &[u8],
+        trust: Trust,
+        mut early: Option<&mut Early>,
+    ) -> Result<Pinned<'_>, Errno> {
         if trust == Trust::CacheOnly {
             return self.cached_child(dir, name);
         }
@@ -60,7 +74,7 @@ impl Trees {
             // An entry that was only listed exists, but nothing else is known of it.
             let found = self.caches.find_pinned(dir, name).map(|id| Pinned::new(&self.caches, id));
             let Some(found) = found.filter(|found| self.caches.dentries.word(found.id()) & flags::LISTED == 0) else {
-                if let Some(answer) = self.look_up(dir, name, trust)? {
+                if let Some(answer) = self.look_up(dir, name, trust, early.as_deref_mut())? {
                     return Ok(answer);
                 }
                 is_news = true;
@@ -182,7 +196,7 @@ impl Trees {
     }
 
     /// Asks the file system for a name that is not cached. `None` means: search the cache again.
-    fn look_up(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Option<Pinned<'_>>, Errno> {
+    fn look_up(&self, dir: DentryId, name: &[u8], trust: Trust, early: Option<&mut Early>) -> Result<Option<Pinned<'_>>, Errno> {
         let names = dir_lock::shared(self.caches.dentries.lock(dir));
         if self.caches.dentries.word(dir) & flags::REMOVED != 0 {
             return Err(Errno::ENOENT);
@@ -206,7 +220,7 @@ impl Trees {
         let reserved = self.caches.reserve_inode()?;
         let asked = self.caches.versions.ask();
         superblock.looked_up();
-        match superblock.fs.lookup(&Directory::new(&self.caches, dir), Name::new(name)?)? {
+        match self.ask(&superblock, dir, Name::new(name)?, early)? {
             None => {
                 self.caches.make_negative(asking.dentry(), self.absence_in(dir));
                 return Ok(Some(Pinned::new(&self.caches, asking.answered())));
@@ -224,6 +238,22 @@ impl Trees {
         let found = Pinned::new(&self.caches, asking.answered());
         self.asked_for_one(dir, trust);
         Ok(Some(found))
+    }
+
+    /// Asks the file system for a name, and for the open file if the caller has a use for it.
+    fn ask(
+        &self,
+        superblock: &Superblock,
+        dir: DentryId,
+        name: Name<'_>,
+        early: Option<&mut Early>,
+    ) -> Result<Option<Node>, Errno> {
+        let directory = Directory::new(&self.caches, dir);
+        let Some(early) = early else { return superblock.fs.lookup(&directory, name) };
+        let found = superblock.fs.lookup_to_read(&directory, name, early.expected)?;
+        let Some(FoundToRead { node, file }) = found else { return Ok(None) };
+        early.bring(self.caches.superblock_of(self.caches.dentries.inode(dir)), node.key, file);
+        Ok(Some(node))
     }
 
     /// Moves the dentry of a directory, with all below it, to this name. The directory turned up

@@ -5,6 +5,7 @@
 //! - [`miss`]: the lookup of a name that is not cached, or has to be revalidated; [`siblings`]: the
 //!   lookup of its siblings, [`many`] of which are entered at once; [`listing`]: listings with
 //!   nodes;
+//! - [`early`]: the open file that a lookup may bring along;
 //! - [`iget`]: the assignment of an inode to a node that was handed out;
 //! - [`attributes`], [`may`], [`acl`], [`link_body`]: a node's attributes, the rights to it, its
 //!   access control lists, and the body of a link; [`xattr`]: its extended attributes;
@@ -29,6 +30,7 @@ mod asked_for;
 pub(crate) mod attributes;
 pub(crate) mod change;
 mod dropped;
+pub(crate) mod early;
 mod entry;
 mod handles;
 mod held;

@@ -20,6 +20,7 @@ use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::MAX_LINKS;
 use crate::mount::{PinnedPlace, Place, Standing};
+use crate::superblock::early::Early;
 use crate::superblock::miss::Trust;
 
 /// A path or a link's body, and the position of the next component.
@@ -78,6 +79,8 @@ pub(crate) struct Walker<'a> {
     dir: PinnedPlace<'a>,
     follow: Follow,
     trust: Trust,
+    /// What the open asks of the lookup of the last name.
+    early: Option<Early>,
     /// Whether the root was looked up: see [`Scope::knows_root`](super::scope::Scope::knows_root).
     knows_root: bool,
     teller: Teller<'a>,
@@ -93,13 +96,19 @@ impl<'a> Walker<'a> {
     pub(crate) fn resume(env: &Env<'a>, cur: PinnedPlace<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
         let dir = cur.clone();
         let knows_root = env.scope.is_none_or(|scope| texts.first().is_none_or(|path| scope.knows_root(&path.bytes)));
-        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
+        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, early: None, knows_root, teller: Teller::SILENT }
     }
 
     /// Returns this walk, which asks the file system about every entry on the way, whether it still
     /// holds.
     pub(crate) fn distrusting(mut self) -> Self {
         self.trust = Trust::AskAlways;
+        self
+    }
+
+    /// Returns this walk for an open, which may get the open file with the last lookup.
+    pub(crate) fn for_reading(mut self, early: Early) -> Self {
+        self.early = Some(early);
         self
     }
 
@@ -127,7 +136,12 @@ impl<'a> Walker<'a> {
     /// through does not. A walk that only looks uses none, unless it fails. Source: Linux, where a
     /// mount's mark is cleared when a place on it is given back (`mntput`), which the lock-free
     /// walk does not take.
-    pub(crate) fn run(mut self) -> Result<PinnedPlace<'a>, Errno> {
+    pub(crate) fn run(self) -> Result<PinnedPlace<'a>, Errno> {
+        self.run_to_read().map(|(place, _)| place)
+    }
+
+    /// Does the same as [`run`](Self::run), and returns what the last lookup brought.
+    pub(crate) fn run_to_read(mut self) -> Result<(PinnedPlace<'a>, Option<Early>), Errno> {
         let (world, looks_only) = (self.env.world, self.env.looks_only());
         let end = self.run_to_end();
         match &end {
@@ -135,7 +149,7 @@ impl<'a> Walker<'a> {
             Ok(_) => {}
             Err(_) => world.mounts.used(self.cur.mount.id()),
         }
-        end
+        end.map(|place| (place, self.early))
     }
 
     fn run_to_end(&mut self) -> Result<PinnedPlace<'a>, Errno> {
@@ -244,6 +258,8 @@ impl<'a> Walker<'a> {
         let caches = self.env.caches();
         let text = self.texts.last_mut().expect("a component lies in a text");
         text.pos = end;
+        // Nothing follows in any text.
+        let is_last = self.early.is_some() && self.texts.iter().all(|text| text.peek().is_none());
         let name = &self.texts.last().expect("it still does").bytes[start..end];
         self.searchable(name)?;
         match name {
@@ -267,7 +283,8 @@ impl<'a> Walker<'a> {
                 self.cross(b"..")?;
             }
             name => {
-                let child = self.env.trees().child(self.cur.id(), name, self.trust);
+                let early = self.early.as_mut().filter(|_| is_last);
+                let child = self.env.trees().child_to_read(self.cur.id(), name, self.trust, early);
                 self.env.world.unmount_dropped();
                 let child = child.map_err(|errno| self.refused(errno, Why::Lookup, name))?;
                 let is_absent = caches.dentries.word(child.id()) & flags::NEGATIVE != 0;
