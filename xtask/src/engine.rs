@@ -24,7 +24,7 @@ use pathwalk::Statx;
 use pathwalk::permission::NO_ID;
 use pathwalk::{
     AccessTimes, AclState, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow,
-    PermissionRule, Resolve, Vfs, VfsBuilder, internals,
+    PermissionRule, Resolve, StatxFlags, StatxMask, Vfs, VfsBuilder, internals,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -357,7 +357,13 @@ impl Stage {
                 if flags.contains(AtFlags::DONT_SYNC) {
                     // What the answer says to be up to date has to be so. Then all is compared.
                     let all = context.statx(at(of), &of.path.0, *flags - AtFlags::DONT_SYNC, *mask)?;
-                    let known = |of: &Statx| node(&of.attributes).only(found.mask);
+                    // No bit of the mask stands for the flags. A change of them moves the time of
+                    // change.
+                    let flags = |node: Node| {
+                        let knows = found.mask.contains(StatxMask::CTIME);
+                        if knows { node } else { Node { flags: StatxFlags::empty(), ..node } }
+                    };
+                    let known = |of: &Statx| flags(node(&of.attributes).only(found.mask));
                     if known(&found) != known(&all) {
                         return Err(at_odds());
                     }

@@ -1,8 +1,10 @@
 //! Mounts a tree until it is unmounted: an empty one in memory, a directory of the host, an empty
-//! one with a directory of the host on `/host` within, or one of many files that are computed.
+//! one with a directory of the host on `/host` within, or one of many files that are computed. With
+//! `told`, the program is told of each open.
 //!
 //! ```sh
 //! cargo run -p pathwalk-fuse --example mount -- mem /mnt
+//! cargo run -p pathwalk-fuse --example mount -- mem /mnt told
 //! cargo run -p pathwalk-fuse --example mount -- /srv/www /mnt
 //! cargo run -p pathwalk-fuse --example mount -- both /mnt /srv/www
 //! cargo run -p pathwalk-fuse --example mount -- files /mnt 10000000
@@ -27,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.source = source.to_string_lossy().into();
     options.times = CacheTimes::FOREVER;
     // Of two file systems, each may refuse to be written to.
-    options.opens = if source == "both" { Opens::Told } else { Opens::Untold };
+    let is_told = source == "both" || rest.iter().any(|word| word == "told");
+    options.opens = if is_told { Opens::Told } else { Opens::Untold };
     (options.dev, options.suid) = (true, true);
     let mounted = mount(&tree(source, rest.first())?, at, &options)?;
     println!("mounted on {}", mounted.at().display());

@@ -32,12 +32,14 @@ impl SetId {
 pub(crate) struct Askers {
     base: Context,
     by_user: HashMap<(u32, u32, SetId), Context, RandomState>,
+    /// The context that was made last of a user with other groups.
+    with_groups: Option<Context>,
 }
 
 impl Askers {
     /// Begins with none. They are made from this context.
     pub(crate) fn new(base: &Context) -> Askers {
-        Askers { base: base.clone(), by_user: HashMap::default() }
+        Askers { base: base.clone(), by_user: HashMap::default(), with_groups: None }
     }
 
     /// Returns the context of a user.
@@ -46,15 +48,44 @@ impl Askers {
         if self.by_user.len() >= MOST && !self.by_user.contains_key(&key) {
             self.by_user.clear();
         }
-        self.by_user.entry(key).or_insert_with(|| {
-            let capabilities = match set_id {
-                SetId::Kept => Capabilities::all(),
-                SetId::Killed => Capabilities::all() - Capabilities::FSETID,
-            };
-            let mut context =
-                self.base.clone().with_credentials(Credentials::user(uid, gid, &[]).with_capabilities(capabilities));
-            context.umask(0);
-            context
-        })
+        let base = &self.base;
+        self.by_user.entry(key).or_insert_with(|| asker(base, Credentials::user(uid, gid, &[]), set_id))
+    }
+
+    /// Returns the context of a user with the groups of the process that asks, in which suid and
+    /// sgid bits do not outlast a change.
+    pub(crate) fn get_with_groups(&mut self, uid: u32, gid: u32, process: u32) -> &Context {
+        let credentials = Credentials::user(uid, gid, &groups_of(process));
+        self.with_groups.insert(asker(&self.base, credentials, SetId::Killed))
+    }
+}
+
+fn asker(base: &Context, credentials: Credentials, set_id: SetId) -> Context {
+    let capabilities = match set_id {
+        SetId::Kept => Capabilities::all(),
+        SetId::Killed => Capabilities::all() - Capabilities::FSETID,
+    };
+    let mut context = base.clone().with_credentials(credentials.with_capabilities(capabilities));
+    context.umask(0);
+    context
+}
+
+/// Returns the groups of a process, which waits for an answer meanwhile. None are known of a
+/// process in a namespace that this one does not see.
+fn groups_of(process: u32) -> Vec<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
+    groups.split_ascii_whitespace().filter_map(|group| group.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_of_a_process_are_read() {
+        let own = rustix::process::getgroups().unwrap().into_iter().map(|group| group.as_raw());
+        assert_eq!(groups_of(std::process::id()), own.collect::<Vec<u32>>());
+        assert!(groups_of(0).is_empty());
     }
 }

@@ -3,9 +3,10 @@
 
 mod common;
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use common::Case;
 use pathwalk::{Credentials, Vfs};
@@ -175,6 +176,34 @@ fn statx_has_a_time_of_birth_and_says_what_it_knows() {
             }
         }
         assert_eq!(born(ask("a", all).stx_btime), birth, "it does not move");
+        answers
+    });
+}
+
+/// A sgid bit without a right to execute is not taken from a file by a member of its group. A
+/// request does not tell the groups of its caller.
+#[test]
+fn the_bit_of_a_group_stays_for_its_members() {
+    compare(|dir| {
+        let mut answers = Vec::new();
+        for groups in ["1000", "1005,1000,7", "1001"] {
+            let changes = ["truncate -s 5 a", "cp /etc/hostname a", "dd if=/dev/zero of=a bs=1 count=1", "fallocate -l 99 a"];
+            for change in changes.into_iter().chain(["truncate -s 5 a x-group", "chgrp 1001 a"]) {
+                let (change, mode) = change.strip_suffix(" x-group").map_or((change, 0o2767), |change| (change, 0o2777));
+                let path = dir.join("a");
+                fs::write(&path, "some text").unwrap();
+                chown(&path, Some(1000), Some(1000)).unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+                // The owner changes the group, to one that it is a member of.
+                let user = if change.starts_with("chgrp") { "1000" } else { "1002" };
+                let ids = [format!("--reuid={user}"), "--regid=1001".into(), format!("--groups={groups}")];
+                let command =
+                    Command::new("setpriv").args(ids).args(change.split(' ')).current_dir(dir).stdin(Stdio::null()).output();
+                let command = command.unwrap();
+                let after = fs::metadata(&path).unwrap().mode();
+                answers.push(format!("{groups}, {change}, {mode:o}: {} {after:o}", command.status));
+            }
+        }
         answers
     });
 }

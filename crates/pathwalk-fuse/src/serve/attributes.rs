@@ -78,10 +78,9 @@ impl Call<'_> {
         let uid = what.contains(SetFlags::UID).then_some(set.uid);
         let gid = what.contains(SetFlags::GID).then_some(set.gid);
         if uid.is_some() || gid.is_some() {
-            // A sgid bit without a right to execute stays for the group's members alone. As for
-            // `fallocate`, the safe answer is that it goes.
+            // As for `fallocate`.
             let set_id = SetId::killed_if(self.header.uid != 0);
-            self.context(set_id).fchownat(handle, "", uid, gid, ITSELF)?;
+            self.changer(handle, set_id)?.fchownat(handle, "", uid, gid, ITSELF)?;
         }
         let context = self.context(SetId::Kept);
         if what.contains(SetFlags::MODE) {
@@ -98,9 +97,9 @@ impl Call<'_> {
         let set_id = SetId::killed_if(what.contains(SetFlags::KILL_SUIDGID));
         if what.contains(SetFlags::FH) {
             let opened = self.opened(set.fh, self.header.nodeid, OpenFlags::WRITE)?;
-            return opened.file.by(self.context(set_id).credentials()).set_len(set.size);
+            return opened.file.by(self.changer(handle, set_id)?.credentials()).set_len(set.size);
         }
-        let context = self.context(set_id);
+        let context = self.changer(handle, set_id)?;
         context.reopen(handle, OpenFlags::WRITE)?.set_len(set.size)
     }
 

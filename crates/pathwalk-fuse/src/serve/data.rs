@@ -122,7 +122,8 @@ impl Call<'_> {
         let WriteIn { fh, offset, size, write_flags, flags, .. } = body.take()?;
         let data = body.bytes(size)?;
         let opened = self.opened(fh, self.header.nodeid, OpenFlags::WRITE | (flags_of(flags) & OpenFlags::APPEND))?;
-        let context = self.context(SetId::killed_if(write_flags & WRITE_KILL_SUIDGID != 0));
+        let set_id = SetId::killed_if(write_flags & WRITE_KILL_SUIDGID != 0);
+        let context = self.changer(opened.file.handle(), set_id)?;
         let written = opened.file.by(context.credentials()).write_at(data, offset)?;
         self.reply.put(&WriteOut { size: written as u32, padding: 0 })
     }
@@ -148,7 +149,7 @@ impl Call<'_> {
         // The request does not tell whether suid and sgid bits stay. The safe answer is that they
         // go, as they do on each local file system for a user without `CAP_FSETID`.
         let set_id = SetId::killed_if(self.header.uid != 0);
-        opened.file.by(self.context(set_id).credentials()).fallocate(mode, offset, length)
+        opened.file.by(self.changer(opened.file.handle(), set_id)?.credentials()).fallocate(mode, offset, length)
     }
 
     pub(super) fn lseek(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
@@ -182,7 +183,7 @@ impl Call<'_> {
         let to = self.opened(fh_out, nodeid_out, OpenFlags::WRITE)?;
         // As of `fallocate`.
         let set_id = SetId::killed_if(self.header.uid != 0);
-        let by = from.file.by(self.context(set_id).credentials());
+        let by = from.file.by(self.changer(to.file.handle(), set_id)?.credentials());
         let length = usize::try_from(len.min(most)).unwrap_or(usize::MAX);
         Ok(by.copy_file_range(Some(off_in), &to.file, Some(off_out), length)? as u64)
     }

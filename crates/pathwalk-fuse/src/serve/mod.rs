@@ -257,6 +257,18 @@ impl Call<'_> {
         self.askers.get(self.header.uid, self.header.gid, set_id)
     }
 
+    /// Returns the context of the request's user for a change of a node's data or owner. A sgid bit
+    /// without a right to execute stays for members of the node's group, and the request does not
+    /// tell the groups of its caller: so these are looked up where that matters.
+    fn changer(&mut self, of: &Handle, set_id: SetId) -> Result<&Context, Errno> {
+        const SGID: u16 = 0o2000;
+        const SGID_AND_EXECUTE: u16 = 0o2010;
+        if set_id == SetId::Killed && of.attributes()?.mode & SGID_AND_EXECUTE == SGID {
+            return Ok(self.askers.get_with_groups(self.header.uid, self.header.gid, self.header.pid));
+        }
+        Ok(self.context(set_id))
+    }
+
     /// Returns the context of the request's user for making a node. The umask is the request's.
     fn maker(&mut self, umask: u32) -> Context {
         let mut context = self.context(SetId::Kept).clone();
