@@ -23,8 +23,8 @@ use pathwalk::limits::LINK_MAX;
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::security::NodeId;
 use pathwalk::{
-    AtFlags, Attributes, Context, Device, Errno, File, FileHandle, FileType, Handle, HandleFlags, InodeFlags, Listed, OpenFlags,
-    StatFs,
+    AtFlags, Attributes, ChangeCookie, Context, Device, Errno, File, FileHandle, FileType, Handle, HandleFlags, InodeFlags, Listed, OpenFlags,
+    StatFs, StatxMask,
 };
 
 use crate::rows::{self, KeyBytes, Row};
@@ -63,27 +63,23 @@ pub(crate) struct Origin {
     pub(crate) handle: Handle,
     pub(crate) attributes: Attributes,
     pub(crate) flags: InodeFlags,
+    /// The number that each change moves, also within one tick of the clock; `None` if the base has
+    /// none.
+    pub(crate) cookie: Option<ChangeCookie>,
     /// The rows of its lists and extended attributes, in the order of their keys.
     pub(crate) extras: Vec<(KeyBytes, Row)>,
 }
 
 impl PartialEq for Origin {
     fn eq(&self, other: &Origin) -> bool {
-        self.handle.node_id() == other.handle.node_id() && stamp(&self.attributes) == stamp(&other.attributes)
+        let is_same_node = self.handle.node_id() == other.handle.node_id();
+        is_same_node && stamp(&self.attributes) == stamp(&other.attributes) && self.cookie == other.cookie
     }
 }
 
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Origin").field(&self.handle).finish()
-    }
-}
-
-impl Origin {
-    /// Fails with `ESTALE` if the node was changed since it was copied, or is gone.
-    pub(crate) fn check_unchanged(&self) -> Result<(), Errno> {
-        let now = self.handle.attributes().map_err(|_| Errno::ESTALE)?;
-        if stamp(&now) == stamp(&self.attributes) { Ok(()) } else { Err(Errno::ESTALE) }
     }
 }
 
@@ -127,6 +123,12 @@ impl Base {
         let mut statfs = self.root.statfs()?;
         statfs.flags = pathwalk::MountFlags::empty();
         Ok(statfs)
+    }
+
+    /// Returns the size of the file system in bytes: the greatest there is, if it has no limit.
+    pub(crate) fn size(&self) -> Result<u64, Errno> {
+        let statfs = self.root.statfs()?;
+        Ok(if statfs.blocks == 0 { u64::MAX } else { statfs.blocks.saturating_mul(statfs.block_size) })
     }
 
     /// Returns a number for a new node.
@@ -192,6 +194,25 @@ impl Base {
         if let Err(Errno::EPERM) = opened { self.context.reopen(node, OpenFlags::READ) } else { opened }
     }
 
+    /// Returns a node as it is now, for extents that show it.
+    pub(crate) fn origin(&self, node: &Handle) -> Result<Origin, Errno> {
+        // Before the attributes: a change in between shows as one.
+        let (cookie, attributes) = (self.cookie(node)?, node.attributes()?);
+        Ok(Origin { handle: node.clone(), attributes, flags: InodeFlags::empty(), cookie, extras: Vec::new() })
+    }
+
+    /// Fails with `ESTALE` if a node was changed since it was copied, or is gone.
+    pub(crate) fn check_unchanged(&self, origin: &Origin) -> Result<(), Errno> {
+        let now = origin.handle.attributes().map_err(|_| Errno::ESTALE)?;
+        let is_same = stamp(&now) == stamp(&origin.attributes) && self.cookie(&origin.handle) == Ok(origin.cookie);
+        if is_same { Ok(()) } else { Err(Errno::ESTALE) }
+    }
+
+    fn cookie(&self, node: &Handle) -> Result<Option<ChangeCookie>, Errno> {
+        let (_, details) = self.context.details_at(node, "", AtFlags::EMPTY_PATH, StatxMask::CHANGE_COOKIE)?;
+        Ok(details.change)
+    }
+
     /// Returns all names of a directory, without `.` and `..`.
     pub(crate) fn list(&self, dir: &Handle) -> Result<Vec<Listed>, Errno> {
         let dir = self.open(dir)?;
@@ -255,7 +276,8 @@ impl Base {
 
     /// Returns all that is copied of a node, which has this number, but for its data.
     pub(crate) fn copied(&self, node: &Handle, number: u64) -> Result<Copied, Errno> {
-        let attributes = node.attributes()?;
+        let mut origin = self.origin(node)?;
+        let attributes = &origin.attributes;
         let kinds: &[AclKind] = match attributes.kind {
             FileType::Symlink => &[],
             FileType::Directory => &[AclKind::Access, AclKind::Default],
@@ -276,7 +298,8 @@ impl Base {
         let flags = if has_flags { none_if_unsupported(self.inode_flags(node), InodeFlags::empty)? } else { InodeFlags::empty() };
         let is_link = attributes.kind == FileType::Symlink;
         let body = if is_link { Some(self.read_link(node)?.into()) } else { None };
-        Ok(Copied { origin: Arc::new(Origin { handle: node.clone(), attributes, flags, extras }), body })
+        (origin.flags, origin.extras) = (flags, extras);
+        Ok(Copied { origin: Arc::new(origin), body })
     }
 }
 

@@ -34,7 +34,7 @@ use crate::tree::Tree;
 /// step.write("/file", "yours")?;
 /// let Err(Error::Conflicts { conflicts, .. }) = branches.commit("step") else { panic!() };
 /// assert_eq!(&*conflicts[0].path, b"/file");
-/// assert_eq!(conflicts[0].kind, ConflictKind::Changed(Aspects::DATA | Aspects::ATTRIBUTES));
+/// assert_eq!(conflicts[0].kind, ConflictKind::Changed(Aspects::DATA));
 /// assert_eq!(work.read_to_string("/file")?, "mine");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -104,7 +104,7 @@ pub(crate) fn commit(common: &Tree<Row>, branch: &Tree<Row>, onto: &Inner) -> Re
     let mut locked = onto.lock();
     let before = locked.clone();
     let theirs = Side::new(common, &before);
-    let mut conflicts = checks::conflicts(common, &ours, &theirs, root);
+    let mut conflicts = checks::conflicts(&onto.shared.base, common, &ours, &theirs, root);
     let mut merged = before.clone();
     let orphans = onto.orphans_of(ours.moves.removed(), &mut merged)?;
     if conflicts.is_empty() {

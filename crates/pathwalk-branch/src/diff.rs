@@ -27,8 +27,8 @@ bitflags! {
     pub struct Aspects: u8 {
         /// Its data, or its size; of a link its body.
         const DATA = 1;
-        /// Mode, owner, flags, device number, and of all but directories the times of access and of
-        /// the last change of the data.
+        /// Mode, owner, flags, device number, and of all but directories the time of access. So is
+        /// the time of the last change of the data, unless that was changed with it.
         const ATTRIBUTES = 2;
         /// Extended attributes and access control lists.
         const XATTRS = 4;
@@ -180,18 +180,20 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
 pub(crate) fn aspects(old: &Tree<Row>, new: &Tree<Row>, number: u64, group: &Group) -> Aspects {
     let Some((before, after)) = group.alive(old, new, number) else { return Aspects::empty() };
     let mut found = Aspects::empty();
-    found.set(Aspects::ATTRIBUTES, !same_attributes(&before, after));
     found.set(Aspects::DATA, group.has_new_data(old, new, number, (&before, after)));
+    let has_new_time = before.attributes.mtime != after.attributes.mtime && !after.is_directory();
+    let is_set = has_new_time && !found.contains(Aspects::DATA);
+    found.set(Aspects::ATTRIBUTES, is_set || !same_attributes(&before, after));
     found.set(Aspects::XATTRS, group.has_new_extras(old, new, number, after));
     found
 }
 
-/// Returns whether two records have the same attributes, as far as they count as changes.
+/// Returns whether two records have the same attributes, as far as they always count as changes.
 fn same_attributes(one: &Record, other: &Record) -> bool {
     let compared = |record: &Record| {
         let of = record.attributes;
-        let times = (!record.is_directory()).then_some((of.atime, of.mtime));
-        (of.mode, of.uid, of.gid, of.device_node, record.flags, times)
+        let atime = (!record.is_directory()).then_some(of.atime);
+        (of.mode, of.uid, of.gid, of.device_node, record.flags, atime)
     };
     compared(one) == compared(other)
 }

@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pathwalk::{Errno, InodeFlags};
+use pathwalk::Errno;
 
 use super::data::check_data;
 use super::{Inner, SIZE_MAX, record, record_mut};
-use crate::base::Origin;
 use crate::extents::{Extents, ExtentsMut};
 use crate::rows::{Row, What};
 use crate::tree::Tree;
@@ -70,10 +69,9 @@ impl Inner {
             let range = range.start..range.end.min(record.attributes.size);
             return Ok(Extents::new(tree, number).within(range).collect());
         }
-        let handle = self.base_of(number)?;
-        let attributes = handle.attributes()?;
-        let range = range.start..range.end.min(attributes.size);
-        let what = What::Base(Arc::new(Origin { handle, attributes, flags: InodeFlags::empty(), extras: Vec::new() }), range.start);
+        let origin = self.shared.base.origin(&self.base_of(number)?)?;
+        let range = range.start..range.end.min(origin.attributes.size);
+        let what = What::Base(Arc::new(origin), range.start);
         Ok(if range.is_empty() { Vec::new() } else { vec![(range, what)] })
     }
 }

@@ -53,7 +53,7 @@ impl BaseFiles {
             }
         }
         // What was read before was of the version that is there now.
-        origin.check_unchanged()
+        base.check_unchanged(origin)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The space of files: `fallocate`.
 //!
-//! Reserving answers as tmpfs does, and the modes that tmpfs does not have answer as ext4 does. No
-//! space is limited but that of the store.
+//! Reserving answers as tmpfs does, and the modes that tmpfs does not have answer as ext4 does. A
+//! range is never larger than the file system of the base. Beside that, no space is limited but that
+//! of the store.
 
 use pathwalk::{Errno, FallocateFlags};
 
@@ -28,6 +29,10 @@ impl Inner {
             FallocateFlags::PUNCH_HOLE | FallocateFlags::ZERO_RANGE | FallocateFlags::UNSHARE_RANGE => {}
             other if other.is_empty() => {}
             _ => return Err(Errno::EOPNOTSUPP),
+        }
+        let reserves = what.is_empty() || what.intersects(FallocateFlags::ZERO_RANGE | FallocateFlags::UNSHARE_RANGE);
+        if reserves && length > self.shared.base.size()? {
+            return Err(Errno::ENOSPC);
         }
         self.copy_up(tree, number)?;
         let moves = FallocateFlags::COLLAPSE_RANGE | FallocateFlags::INSERT_RANGE;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Conflict, ConflictKind, Side};
+use crate::base::Base;
 use crate::branch::{place, record};
 use crate::diff::{Aspects, aspects, before, extras, path_at, path_of};
 use crate::extents::Extents;
@@ -10,7 +11,7 @@ use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
 
 /// Returns all conflicts, in no order.
-pub(super) fn conflicts(common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, root: u64) -> Vec<Conflict> {
+pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, root: u64) -> Vec<Conflict> {
     let mut found = Vec::new();
     let path = |side: &Side<'_>, number| {
         path_of(side.tree, root, number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
@@ -21,7 +22,7 @@ pub(super) fn conflicts(common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, 
             add(ConflictKind::RemovedInParent);
             continue;
         }
-        if shows_changed_base(ours.tree, number) {
+        if shows_changed_base(base, ours.tree, number) {
             add(ConflictKind::BaseChanged);
         }
         let Some(of_parent) = theirs.groups.get(number).filter(|group| group.is_change()) else { continue };
@@ -122,9 +123,9 @@ fn fields_agree(before: &Record, one: &Record, other: &Record) -> bool {
 }
 
 /// Returns whether a file shows parts of a file of the base that was changed since.
-fn shows_changed_base(tree: &Tree<Row>, number: u64) -> bool {
+fn shows_changed_base(base: &Base, tree: &Tree<Row>, number: u64) -> bool {
     Extents::new(tree, number).touching(0..u64::MAX).any(|(_, extent)| match &extent.what {
-        What::Base(origin, _) => origin.check_unchanged().is_err(),
+        What::Base(origin, _) => base.check_unchanged(origin).is_err(),
         _ => false,
     })
 }
