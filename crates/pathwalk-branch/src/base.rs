@@ -23,8 +23,8 @@ use pathwalk::limits::LINK_MAX;
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::security::NodeId;
 use pathwalk::{
-    AtFlags, Attributes, ChangeCookie, Context, Device, Errno, File, FileHandle, FileType, Handle, HandleFlags, InodeFlags, Listed, OpenFlags,
-    StatFs, StatxMask,
+    AtFlags, Attributes, ChangeCookie, Context, Device, Errno, File, FileHandle, FileType, Handle, HandleFlags, InodeFlags,
+    Listed, OpenFlags, StatFs, StatxMask,
 };
 
 use crate::rows::{self, KeyBytes, Row};
@@ -34,6 +34,9 @@ pub(crate) const FIRST_NEW: u64 = 1 << 62;
 
 /// The `f_type` of tmpfs.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// The name of the file capability, of which an empty value can be set and not be read.
+const CAPABILITY: &[u8] = b"security.capability";
 
 /// The number of entries of a directory that are asked for at once.
 const BATCH: usize = 1024;
@@ -231,7 +234,7 @@ impl Base {
         none_if_unsupported(self.context.acl_at(node, "", kind, AtFlags::EMPTY_PATH), || None)
     }
 
-    /// Returns an extended attribute; `None` also where there are none.
+    /// Returns an extended attribute; `None` if the node does not have it.
     pub(crate) fn xattr(&self, node: &Handle, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
         match self.context.getxattrat(node, "", name, AtFlags::EMPTY_PATH) {
             Ok(value) => Ok(Some(value)),
@@ -290,7 +293,11 @@ impl Base {
             }
         }
         for name in self.xattr_names(node)? {
-            let value = self.xattr(node, &name)?;
+            let value = match self.xattr(node, &name) {
+                // The one value that is kept and never shown.
+                Err(Errno::EINVAL) if name == CAPABILITY => Some(Vec::new()),
+                value => value?,
+            };
             extras.extend(value.map(|value| (rows::xattr(number, &name), Row::Xattr(value.into()))));
         }
         extras.sort_by(|(one, _), (other, _)| one.cmp(other));

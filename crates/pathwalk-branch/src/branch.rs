@@ -46,9 +46,9 @@ use live::Live;
 
 pub(crate) use copy_up::shows_base_alone;
 pub(crate) use data::BaseFiles;
-pub(crate) use names::count_names;
 pub(crate) use find::{Found, number_of};
 pub(crate) use listing::BaseNames;
+pub(crate) use names::count_names;
 pub(crate) use rename::{Side, has_name, place};
 
 /// The number of bits of a hash of a name. So cookies are far below the greatest offset.

@@ -81,7 +81,8 @@ pub enum Change {
         kind: FileType,
     },
     /// A node under the name that it had; or a new node of the same type in the place of another,
-    /// whose data and attributes count as changed.
+    /// whose data and attributes count as changed. (A new directory in the place of another is a
+    /// removal and an addition.)
     Changed {
         /// The path. Of a node with several names, the one by which it was found or made last.
         path: Box<[u8]>,
@@ -102,7 +103,7 @@ pub enum Change {
         /// The parts that were changed, too.
         what: Aspects,
     },
-    /// A new node of another type in the place of one.
+    /// A new node of another type in the place of one. What was below a directory went with it.
     TypeChanged {
         /// The path.
         path: Box<[u8]>,
@@ -151,10 +152,14 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
             continue;
         };
         let from = gone.swap_remove(at).target;
-        if from.kind == kind {
-            found.push(Change::Changed { path, kind, what: Aspects::DATA | Aspects::ATTRIBUTES });
-        } else {
-            found.push(Change::TypeChanged { path, from: from.kind, kind });
+        match kind {
+            _ if from.kind != kind => found.push(Change::TypeChanged { path, from: from.kind, kind }),
+            // What was below the old one is gone.
+            FileType::Directory => {
+                found.push(Change::Removed { path: path.clone(), kind });
+                found.push(Change::Added { path, kind });
+            }
+            _ => found.push(Change::Changed { path, kind, what: Aspects::DATA | Aspects::ATTRIBUTES }),
         }
     }
     // What went with its directory is no change of its own.

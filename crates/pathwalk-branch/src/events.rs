@@ -42,11 +42,13 @@ impl Pump {
         let queue = Arc::new(Queue { events, branches: Mutex::default(), passing: Mutex::default() });
         let end = Cancellation::new();
         let (of_thread, until) = (Arc::clone(&queue), end.clone());
-        let run = move || until.during(|| {
-            while of_thread.events.wait().is_ok() {
-                of_thread.pass_all();
-            }
-        });
+        let run = move || {
+            until.during(|| {
+                while of_thread.events.wait().is_ok() {
+                    of_thread.pass_all();
+                }
+            })
+        };
         std::thread::Builder::new().name("branch events".into()).spawn(run).map_err(|_| Errno::EAGAIN)?;
         Ok(Pump(Some(Running { queue, end })))
     }
@@ -118,4 +120,3 @@ impl Inner {
         }
     }
 }
-

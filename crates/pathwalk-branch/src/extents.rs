@@ -46,17 +46,19 @@ impl<'a> Extents<'a> {
     pub(crate) fn touching(self, range: Range<u64>) -> impl Iterator<Item = (u64, &'a Extent)> {
         let first = self.tree.before(&rows::extent(self.number, range.start)).into_iter();
         let rest = self.tree.range(&rows::extent(self.number, range.start));
-        first.chain(rest).map_while(move |(key, row)| match (rows::parts(key)?, row) {
-            ((number, Tag::Extent, rest), Row::Extent(extent)) if number == self.number => {
-                Some(Some((rows::offset(rest)?, extent)))
-            }
-            // The row before may be of another kind.
-            _ if **key < *rows::extent(self.number, range.start) => Some(None),
-            _ => None,
-        })
-        .flatten()
-        .skip_while(move |(offset, extent)| offset + extent.length <= range.start)
-        .take_while(move |(offset, _)| *offset < range.end)
+        first
+            .chain(rest)
+            .map_while(move |(key, row)| match (rows::parts(key)?, row) {
+                ((number, Tag::Extent, rest), Row::Extent(extent)) if number == self.number => {
+                    Some(Some((rows::offset(rest)?, extent)))
+                }
+                // The row before may be of another kind.
+                _ if **key < *rows::extent(self.number, range.start) => Some(None),
+                _ => None,
+            })
+            .flatten()
+            .skip_while(move |(offset, extent)| offset + extent.length <= range.start)
+            .take_while(move |(offset, _)| *offset < range.end)
     }
 
     /// Returns the parts of a range that are no holes, with their contents.
@@ -181,12 +183,6 @@ impl<'a> ExtentsMut<'a> {
             self.put(offset..at, what.clone());
             self.put(at..end, what.from(at - offset));
         }
-    }
-
-    /// Removes all extents.
-    pub(crate) fn clear(&mut self) {
-        let keys: Vec<_> = self.tree.with_prefix(&rows::of(self.number, Tag::Extent)).map(|(key, _)| key.clone()).collect();
-        keys.iter().for_each(|key| _ = self.tree.remove(key));
     }
 }
 

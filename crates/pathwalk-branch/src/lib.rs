@@ -1,6 +1,5 @@
 //! Branches.
 #![forbid(unsafe_code)]
-#![allow(dead_code, missing_docs)]
 mod base;
 mod blobs;
 mod branch;

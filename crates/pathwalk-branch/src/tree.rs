@@ -11,8 +11,11 @@
 //! neither their nodes nor which of them two maps share, and both are needed: to compare two trees
 //! in the time of their differences, and to store changed nodes one by one.
 
-use std::cmp::Ordering;
+mod compare;
+
 use std::sync::Arc;
+
+pub(crate) use compare::Difference;
 
 /// The key of a row.
 pub(crate) type Key = Arc<[u8]>;
@@ -40,14 +43,6 @@ struct Child<V> {
     /// A key that is not greater than any in the node, and greater than all in the one before.
     from: Key,
     node: Arc<Node<V>>,
-}
-
-/// A row that two trees do not have alike.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Difference<V> {
-    pub(crate) key: Key,
-    pub(crate) old: Option<V>,
-    pub(crate) new: Option<V>,
 }
 
 impl<V> Default for Tree<V> {
@@ -163,56 +158,6 @@ impl<V: Clone> Tree<V> {
     }
 }
 
-impl<V: Clone + PartialEq> Tree<V> {
-    /// Returns the rows in which a tree differs from an older one, in order. Cost: the nodes that
-    /// the trees do not share, each with the path to it.
-    pub(crate) fn since(&self, old: &Tree<V>) -> Vec<Difference<V>> {
-        let (mut old, mut new) = (Cursor::new(old), Cursor::new(self));
-        let mut found = Vec::new();
-        let row = |row: Option<&(Key, V)>| row.map(|(_, value)| value.clone());
-        loop {
-            match (old.top(), new.top()) {
-                (None, None) => return found,
-                (Some(left), Some(right)) => match left.first().cmp(right.first()) {
-                    Ordering::Less => old.step(|row| found.push(Difference { key: row.0.clone(), old: Some(row.1.clone()), new: None })),
-                    Ordering::Greater => {
-                        new.step(|row| found.push(Difference { key: row.0.clone(), old: None, new: Some(row.1.clone()) }));
-                    }
-                    Ordering::Equal if left.is_same(&right) => {
-                        old.skip();
-                        new.skip();
-                    }
-                    // The higher of the two is opened, until both are of one height.
-                    Ordering::Equal => match (left.height(), right.height()) {
-                        (0, 0) => {
-                            let [left, right] = [old.skip(), new.skip()];
-                            if let (Some(Top::Row(left)), Some(Top::Row(right))) = (left, right)
-                                && left.1 != right.1
-                            {
-                                found.push(Difference { key: left.0.clone(), old: row(Some(left)), new: row(Some(right)) });
-                            }
-                        }
-                        (left, right) => {
-                            if left >= right {
-                                old.open();
-                            }
-                            if right >= left {
-                                new.open();
-                            }
-                        }
-                    },
-                },
-                (Some(_), None) => {
-                    old.step(|row| found.push(Difference { key: row.0.clone(), old: Some(row.1.clone()), new: None }));
-                }
-                (None, Some(_)) => {
-                    new.step(|row| found.push(Difference { key: row.0.clone(), old: None, new: Some(row.1.clone()) }));
-                }
-            }
-        }
-    }
-}
-
 /// The rows of a tree from some key on.
 pub(crate) struct Rows<'a, V> {
     /// The children that come behind the leaf, the nearest last.
@@ -236,84 +181,6 @@ impl<'a, V> Iterator for Rows<'a, V> {
                 Node::Leaf(rows) => self.leaf = rows.iter(),
                 Node::Inner(children) => self.stack.push(children.iter()),
             }
-        }
-    }
-}
-
-/// The next part of a tree in a comparison: a row, or a whole node with its height.
-#[derive(Clone, Copy)]
-enum Top<'a, V> {
-    Row(&'a (Key, V)),
-    Node(&'a Arc<Node<V>>, usize),
-}
-
-impl<'a, V> Top<'a, V> {
-    fn first(&self) -> &'a [u8] {
-        match self {
-            Top::Row((key, _)) => key,
-            Top::Node(node, _) => first(node),
-        }
-    }
-
-    fn is_same(&self, other: &Top<'_, V>) -> bool {
-        matches!((self, other), (Top::Node(one, _), Top::Node(other, _)) if Arc::ptr_eq(one, other))
-    }
-
-    fn height(&self) -> usize {
-        match self {
-            Top::Row(_) => 0,
-            Top::Node(_, height) => *height,
-        }
-    }
-}
-
-/// What is left of a tree in a comparison.
-struct Cursor<'a, V> {
-    /// The parts that are left, the nearest last.
-    parts: Vec<Top<'a, V>>,
-}
-
-impl<'a, V> Cursor<'a, V> {
-    fn new(tree: &'a Tree<V>) -> Cursor<'a, V> {
-        let (mut height, mut node) = (1, &*tree.root);
-        while let Node::Inner(children) = node {
-            node = &children[0].node;
-            height += 1;
-        }
-        let is_empty = matches!(node, Node::Leaf(rows) if rows.is_empty());
-        Cursor { parts: if is_empty { Vec::new() } else { vec![Top::Node(&tree.root, height)] } }
-    }
-
-    fn top(&self) -> Option<Top<'a, V>> {
-        self.parts.last().map(|top| match top {
-            Top::Row(row) => Top::Row(row),
-            Top::Node(node, height) => Top::Node(node, *height),
-        })
-    }
-
-    fn skip(&mut self) -> Option<Top<'a, V>> {
-        self.parts.pop()
-    }
-
-    /// Replaces the node that comes next by its parts.
-    fn open(&mut self) {
-        if let Some(Top::Node(node, height)) = self.parts.pop() {
-            match &**node {
-                Node::Leaf(rows) => self.parts.extend(rows.iter().rev().map(Top::Row)),
-                Node::Inner(children) => {
-                    self.parts.extend(children.iter().rev().map(|child| Top::Node(&child.node, height - 1)));
-                }
-            }
-        }
-    }
-
-    /// Passes the row that comes next to `each`, or opens the node that does.
-    fn step(&mut self, each: impl FnOnce(&'a (Key, V))) {
-        if let Some(Top::Row(row)) = self.parts.last() {
-            each(row);
-            self.parts.pop();
-        } else {
-            self.open();
         }
     }
 }

@@ -13,7 +13,8 @@ fn path(path: &str) -> Box<[u8]> {
 fn conflicts(ground: &Ground, name: &str) -> Vec<(String, ConflictKind)> {
     match ground.branches.commit(name) {
         Err(Error::Conflicts { conflicts, .. }) => {
-            let shown = |conflict: pathwalk_branch::Conflict| (String::from_utf8_lossy(&conflict.path).into_owned(), conflict.kind);
+            let shown =
+                |conflict: pathwalk_branch::Conflict| (String::from_utf8_lossy(&conflict.path).into_owned(), conflict.kind);
             conflicts.into_iter().map(shown).collect()
         }
         other => panic!("there are conflicts on {}: {other:?}", ground.name),
@@ -145,7 +146,8 @@ fn a_commit_shows_in_the_parent_at_once() {
         for context in [&work, &ground.again("work")] {
             assert_eq!(names(context, "/"), ["a", "d", "new", "new2"], "{}", ground.name);
             assert_eq!(names(context, "/d"), ["file", "renamed"]);
-            let texts = ["/a", "/new/file", "/new2", "/d/file", "/d/renamed/file"].map(|path| context.read_to_string(path).unwrap());
+            let texts =
+                ["/a", "/new/file", "/new2", "/d/file", "/d/renamed/file"].map(|path| context.read_to_string(path).unwrap());
             assert_eq!(texts, ["by step", "new", "by work", "by work", "/d/sub/file"]);
             assert_eq!((context.stat("/").unwrap().nlink, context.stat("/d").unwrap().nlink), (4, 3));
             assert_eq!(context.stat("/d").unwrap().mode, 0o711);
@@ -168,8 +170,20 @@ fn what_both_changed_is_a_conflict_and_nothing_is_done() {
     type Do = fn(&Context);
     let file = "/d/file";
     let cases: [(&str, Do, Do, &str, ConflictKind); 9] = [
-        ("data", |it| it.write("/a", "1").unwrap(), |it| it.write("/a", "2").unwrap(), "/a", ConflictKind::Changed(Aspects::DATA)),
-        ("modes", |it| it.chmod("/a", 0o600).unwrap(), |it| it.chmod("/a", 0o640).unwrap(), "/a", ConflictKind::Changed(Aspects::ATTRIBUTES)),
+        (
+            "data",
+            |it| it.write("/a", "1").unwrap(),
+            |it| it.write("/a", "2").unwrap(),
+            "/a",
+            ConflictKind::Changed(Aspects::DATA),
+        ),
+        (
+            "modes",
+            |it| it.chmod("/a", 0o600).unwrap(),
+            |it| it.chmod("/a", 0o640).unwrap(),
+            "/a",
+            ConflictKind::Changed(Aspects::ATTRIBUTES),
+        ),
         (
             "attributes",
             |it| it.setxattr("/a", "user.x", "1", XattrFlags::empty()).unwrap(),
@@ -179,9 +193,27 @@ fn what_both_changed_is_a_conflict_and_nothing_is_done() {
         ),
         ("names", |it| it.write("/x", "1").unwrap(), |it| it.write("/x", "2").unwrap(), "/x", ConflictKind::Named),
         ("moves", |it| it.rename("/a", "/x").unwrap(), |it| it.rename("/a", "/y").unwrap(), "/x", ConflictKind::Moved),
-        ("a removal in the parent", |it| it.chmod("/d/file", 0o600).unwrap(), |it| it.remove_dir_all("/d").unwrap(), file, ConflictKind::RemovedInParent),
-        ("a new name", |it| it.write("/d/sub/new", "").unwrap(), |it| it.remove_dir_all("/d").unwrap(), "/d/sub", ConflictKind::RemovedInParent),
-        ("a removal in the branch", |it| it.remove_dir_all("/d").unwrap(), |it| it.write("/d/file", "2").unwrap(), file, ConflictKind::RemovedInBranch),
+        (
+            "a removal in the parent",
+            |it| it.chmod("/d/file", 0o600).unwrap(),
+            |it| it.remove_dir_all("/d").unwrap(),
+            file,
+            ConflictKind::RemovedInParent,
+        ),
+        (
+            "a new name",
+            |it| it.write("/d/sub/new", "").unwrap(),
+            |it| it.remove_dir_all("/d").unwrap(),
+            "/d/sub",
+            ConflictKind::RemovedInParent,
+        ),
+        (
+            "a removal in the branch",
+            |it| it.remove_dir_all("/d").unwrap(),
+            |it| it.write("/d/file", "2").unwrap(),
+            file,
+            ConflictKind::RemovedInBranch,
+        ),
         ("a circle", |it| it.rename("/d", "/e/d").unwrap(), |it| it.rename("/e", "/d/e").unwrap(), "/e/d", ConflictKind::Moved),
     ];
     for (what, of_branch, of_parent, path, kind) in cases {
@@ -203,23 +235,53 @@ fn what_both_changed_is_a_conflict_and_nothing_is_done() {
 fn what_both_changed_alike_or_apart_is_none() {
     type Do = fn(&Context);
     let cases: [(&str, Do, Do, Do); 6] = [
-        ("the same", |it| it.chmod("/a", 0o600).unwrap(), |it| it.chmod("/a", 0o600).unwrap(), |it| assert_eq!(it.stat("/a").unwrap().mode, 0o600)),
-        ("both removed it", |it| it.remove_file("/a").unwrap(), |it| it.remove_file("/a").unwrap(), |it| assert!(it.stat("/a").is_err())),
-        ("mode and owner", |it| it.chmod("/a", 0o600).unwrap(), |it| it.chown("/a", Some(7), None).unwrap(), |it| {
-            let found = it.stat("/a").unwrap();
-            assert_eq!((found.mode, found.uid), (0o600, 7));
-        }),
-        ("data and a name", |it| it.write("/a", "1").unwrap(), |it| it.rename("/a", "/e/x").unwrap(), |it| {
-            assert_eq!(it.read_to_string("/e/x").unwrap(), "1");
-            assert!(it.stat("/a").is_err());
-        }),
-        ("two attributes", |it| it.setxattr("/a", "user.x", "1", XattrFlags::empty()).unwrap(), |it| it.setxattr("/a", "user.y", "2", XattrFlags::empty()).unwrap(), |it| {
-            assert_eq!((it.getxattr("/a", "user.x"), it.getxattr("/a", "user.y")), (Ok(b"1".to_vec()), Ok(b"2".to_vec())));
-        }),
-        ("names in one directory", |it| it.mkdir("/d/one", 0o755).unwrap(), |it| it.mkdir("/d/two", 0o755).unwrap(), |it| {
-            assert_eq!(names(it, "/d"), ["file", "one", "sub", "two"]);
-            assert_eq!(it.stat("/d").unwrap().nlink, 5);
-        }),
+        (
+            "the same",
+            |it| it.chmod("/a", 0o600).unwrap(),
+            |it| it.chmod("/a", 0o600).unwrap(),
+            |it| assert_eq!(it.stat("/a").unwrap().mode, 0o600),
+        ),
+        (
+            "both removed it",
+            |it| it.remove_file("/a").unwrap(),
+            |it| it.remove_file("/a").unwrap(),
+            |it| assert!(it.stat("/a").is_err()),
+        ),
+        (
+            "mode and owner",
+            |it| it.chmod("/a", 0o600).unwrap(),
+            |it| it.chown("/a", Some(7), None).unwrap(),
+            |it| {
+                let found = it.stat("/a").unwrap();
+                assert_eq!((found.mode, found.uid), (0o600, 7));
+            },
+        ),
+        (
+            "data and a name",
+            |it| it.write("/a", "1").unwrap(),
+            |it| it.rename("/a", "/e/x").unwrap(),
+            |it| {
+                assert_eq!(it.read_to_string("/e/x").unwrap(), "1");
+                assert!(it.stat("/a").is_err());
+            },
+        ),
+        (
+            "two attributes",
+            |it| it.setxattr("/a", "user.x", "1", XattrFlags::empty()).unwrap(),
+            |it| it.setxattr("/a", "user.y", "2", XattrFlags::empty()).unwrap(),
+            |it| {
+                assert_eq!((it.getxattr("/a", "user.x"), it.getxattr("/a", "user.y")), (Ok(b"1".to_vec()), Ok(b"2".to_vec())));
+            },
+        ),
+        (
+            "names in one directory",
+            |it| it.mkdir("/d/one", 0o755).unwrap(),
+            |it| it.mkdir("/d/two", 0o755).unwrap(),
+            |it| {
+                assert_eq!(names(it, "/d"), ["file", "one", "sub", "two"]);
+                assert_eq!(it.stat("/d").unwrap().nlink, 5);
+            },
+        ),
     ];
     for (what, of_branch, of_parent, check) in cases {
         for ground in Ground::each(fill) {

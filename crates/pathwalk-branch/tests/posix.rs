@@ -260,7 +260,13 @@ fn a_listing_goes_on_at_its_cookies_while_names_come_and_go() {
         for at in 0..300 {
             assert_eq!(count(format!("own{at}")), 1, "own{at} on {}", ground.name);
             let times = count(format!("base{at}"));
-            let expected = if at < 100 { 0..=0 } else if at < 100 + turn { 0..=1 } else { 1..=1 };
+            let expected = if at < 100 {
+                0..=0
+            } else if at < 100 + turn {
+                0..=1
+            } else {
+                1..=1
+            };
             assert!(expected.contains(&times), "base{at} came {times} times");
         }
     }

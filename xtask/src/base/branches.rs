@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, Result};
-use pathwalk::{Credentials, FileSystem, Vfs};
+use pathwalk::{Credentials, FileSystem, Timestamp, Vfs};
 use pathwalk_branch::{Branch, Branches, Options};
 
 use super::Tree;
@@ -61,7 +61,8 @@ impl Grown {
                 let base = Vfs::builder().budget(BUDGET).build(self.base.for_vfs())?.context(Credentials::root());
                 let options = match self.clock.clone() {
                     Some(clock) => Options::default().clock(move || tick(clock.load(Relaxed))),
-                    None => Options::default(),
+                    // The host's times tell steps apart that are within one tick of its clock.
+                    None => Options::default().clock(Timestamp::now),
                 };
                 let of_base = Branches::with(base, options)?;
                 of_base.fork(None, &name(0))?;
@@ -85,7 +86,8 @@ impl Grown {
     /// Returns the file system for a `Vfs`.
     pub(super) fn for_vfs(&self) -> Box<dyn FileSystem> {
         let state = self.state.lock().expect("no thread panics here");
-        let found: Option<Branch> = state.branches.as_ref().map(|branches| branches.get(&name(state.depth)).expect("it was forked"));
+        let found: Option<Branch> =
+            state.branches.as_ref().map(|branches| branches.get(&name(state.depth)).expect("it was forked"));
         match found {
             Some(branch) => Box::new(branch),
             None => self.base.for_vfs(),

@@ -14,7 +14,7 @@ impl Inner {
         let tree = &mut *self.lock();
         check(self.kind(tree, number)?, set)?;
         let (now, before) = (self.shared.now(), self.copy_up(tree, number)?);
-        let (size, had_pages) = (before.attributes.size, before.pages.own + before.pages.of_base > 0);
+        let (size, had_pages) = (before.attributes.size, before.attributes.blocks > 0);
         if let Some(to) = set.size
             && to <= size
         {

@@ -126,13 +126,7 @@ impl Inner {
     }
 
     /// Hands a node out.
-    pub(crate) fn hold(
-        &self,
-        tree: &Tree<Row>,
-        number: u64,
-        base: Option<Handle>,
-        way: Option<Arc<Way>>,
-    ) -> Result<Node, Errno> {
+    pub(crate) fn hold(&self, tree: &Tree<Row>, number: u64, base: Option<Handle>, way: Option<Arc<Way>>) -> Result<Node, Errno> {
         let key = NodeKey(number.into());
         let of_tree = record(tree, number);
         let base = base.or_else(|| of_tree.and_then(|record| record.origin.as_ref()).map(|origin| origin.handle.clone()));

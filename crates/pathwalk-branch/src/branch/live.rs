@@ -88,10 +88,6 @@ impl Live {
         self.orphans.iter().copied().collect()
     }
 
-    pub(super) fn is_orphan(&self, number: u64) -> bool {
-        self.orphans.contains(&number)
-    }
-
     /// Returns the node of the base behind a node: `ESTALE` if it is not held, or has none.
     pub(super) fn base(&self, number: u64) -> Result<Handle, Errno> {
         self.nodes.get(&number).and_then(|held| held.base.clone()).ok_or(Errno::ESTALE)

@@ -243,4 +243,3 @@ fn check_new(new: &NewNode<'_>) -> Result<(), Errno> {
         _ => Ok(()),
     }
 }
-

@@ -1,9 +1,9 @@
 //! The merge of a branch's changes into its parent's tree, after all checks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pathwalk::Attributes;
+use pathwalk::{Attributes, FileType};
 
 use super::Side;
 use crate::branch::{count_names, free, place, record, record_mut};
@@ -20,24 +20,20 @@ pub(super) fn apply(
     merged: &mut Tree<Row>,
     (orphans, name_bytes): (&BTreeSet<u64>, u64),
 ) {
+    let counts = apply_names(ours, merged);
     for (number, group) in ours.groups.iter().filter(|(number, _)| !ours.moves.is_removed(*number)) {
-        let of_parent = theirs.groups.get(number);
-        for entry in group.entries() {
-            match ours.tree.get(entry.key) {
-                Some(row) => _ = merged.insert(entry.key, row.clone()),
-                None => _ = merged.remove(entry.key),
-            }
-        }
         let is_moved = ours.moves.is_renamed(number) || !theirs.moves.is_renamed(number);
         if is_moved && let Some(place) = place(ours.tree, number) {
             merged.insert(&rows::of(number, Tag::Place), Row::Place(Arc::new(place.clone())));
         }
+        let changed_by_parent = theirs.groups.get(number).is_some_and(Group::is_change);
         match (record(ours.tree, number), record(theirs.tree, number)) {
-            (Some(one), Some(other)) if of_parent.is_some_and(Group::is_change) => {
-                merge(common, (ours, one), other, merged, (number, name_bytes));
+            (Some(one), Some(other)) if changed_by_parent && group.is_change() => {
+                let count = counts.get(&number).copied().unwrap_or_default();
+                merge(common, (ours, one), other, merged, (number, count, name_bytes));
             }
-            (Some(_), _) => take(ours.tree, merged, number),
-            (None, _) => {}
+            (Some(_), _) if group.is_change() => take(ours.tree, merged, number),
+            _ => {}
         }
         let has_names = record(merged, number).is_none_or(|record| record.attributes.nlink > 0);
         if !has_names {
@@ -52,6 +48,43 @@ pub(super) fn apply(
             record.attributes.nlink = 0;
         }
     }
+}
+
+/// What the names that were applied add.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// The names of a node.
+    links: i64,
+    /// The names in a directory.
+    names: i64,
+    /// Those of them that lead to directories.
+    directories: i64,
+}
+
+/// Applies the entries of directories. Returns what they add to each node beside what the parent
+/// has: of a name that both removed, nothing.
+fn apply_names(ours: &Side<'_>, merged: &mut Tree<Row>) -> BTreeMap<u64, Count> {
+    let mut counts: BTreeMap<u64, Count> = BTreeMap::new();
+    for (dir, group) in ours.groups.iter().filter(|(number, _)| !ours.moves.is_removed(*number)) {
+        for entry in group.entries() {
+            let before = match merged.get(entry.key) {
+                Some(Row::Entry(entry)) => entry.target,
+                _ => entry.new.and_then(|entry| entry.hides),
+            };
+            for (target, by) in [(before, -1), (entry.new.and_then(|entry| entry.target), 1)] {
+                let Some(target) = target else { continue };
+                counts.entry(target.number).or_default().links += by;
+                let of_directory = counts.entry(dir).or_default();
+                of_directory.names += by;
+                of_directory.directories += if target.kind == FileType::Directory { by } else { 0 };
+            }
+            match ours.tree.get(entry.key) {
+                Some(row) => _ = merged.insert(entry.key, row.clone()),
+                None => _ = merged.remove(entry.key),
+            }
+        }
+    }
+    counts
 }
 
 /// The kinds of rows that belong to a node alone.
@@ -76,7 +109,7 @@ fn merge(
     (ours, one): (&Side<'_>, &Record),
     other: &Record,
     merged: &mut Tree<Row>,
-    (number, name_bytes): (u64, u64),
+    (number, count, name_bytes): (u64, Count, u64),
 ) {
     // A node that both have and had in common has attributes from before.
     let Some(before) = before(common, number, one) else { return take(ours.tree, merged, number) };
@@ -99,12 +132,12 @@ fn merge(
     if one.attributes.acl != before.attributes.acl {
         record.attributes.acl = one.attributes.acl;
     }
-    attributes(&before, one, &mut record, name_bytes);
+    attributes(&before, one, &mut record, (count, name_bytes));
     merged.insert(&rows::of(number, Tag::Record), Row::Record(Arc::new(record)));
 }
 
 /// Merges the attributes of one side into those of the other.
-fn attributes(before: &Record, one: &Record, into: &mut Record, name_bytes: u64) {
+fn attributes(before: &Record, one: &Record, into: &mut Record, (count, name_bytes): (Count, u64)) {
     let (b, o) = (&before.attributes, &one.attributes);
     if one.flags != before.flags {
         into.flags = one.flags;
@@ -125,15 +158,13 @@ fn attributes(before: &Record, one: &Record, into: &mut Record, name_bytes: u64)
         to.atime = o.atime;
     }
     to.ctime = to.ctime.max(o.ctime);
-    let links = i64::from(o.nlink) - i64::from(b.nlink);
     if one.is_directory() {
         to.mtime = to.mtime.max(o.mtime);
-        let names = (o.size as i64 - b.size as i64).checked_div(name_bytes as i64).unwrap_or(0);
-        count_names(to, (names, links), name_bytes);
+        count_names(to, (count.names, count.directories), name_bytes);
     } else {
         if o.mtime != b.mtime {
             to.mtime = o.mtime;
         }
-        to.nlink = to.nlink.saturating_add_signed(links as i32);
+        to.nlink = to.nlink.saturating_add_signed(count.links as i32);
     }
 }

@@ -26,7 +26,10 @@ pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs
             add(ConflictKind::BaseChanged);
         }
         let Some(of_parent) = theirs.groups.get(number).filter(|group| group.is_change()) else { continue };
-        if ours.moves.is_renamed(number) && theirs.moves.is_renamed(number) && place(ours.tree, number) != place(theirs.tree, number) {
+        if ours.moves.is_renamed(number)
+            && theirs.moves.is_renamed(number)
+            && place(ours.tree, number) != place(theirs.tree, number)
+        {
             add(ConflictKind::Moved);
         }
         let both = aspects(common, ours.tree, number, group) & aspects(common, theirs.tree, number, of_parent);

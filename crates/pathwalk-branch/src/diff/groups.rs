@@ -79,7 +79,9 @@ impl Group {
     /// Returns whether the data of a node that was there and is differs.
     pub(crate) fn has_new_data(&self, old: &Tree<Row>, new: &Tree<Row>, number: u64, records: (&Record, &Record)) -> bool {
         let (before, after) = records;
-        if before.body != after.body && before.body.is_some() || !after.is_directory() && before.attributes.size != after.attributes.size {
+        if before.body != after.body && before.body.is_some()
+            || !after.is_directory() && before.attributes.size != after.attributes.size
+        {
             return true;
         }
         match &after.origin {

@@ -151,16 +151,29 @@ impl ExtentsMut<'_> {
         whole
     }
 
-    /// Zeroes a part of a page, if the page has data.
+    /// Zeroes a part of a page. If the page has data, it stays allocated. A page of the base is data
+    /// if it is in the base; if no part of it is left, the base's file decides as a whole.
     fn clear_within_page(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
         let page = floor(range.start)..floor(range.start) + PAGE;
-        let has_data = self.shared().within(page).any(|(_, what)| what != What::Reserved);
-        if has_data {
-            self.replace(range, Some(What::Zeroes));
+        let (mut has_data, mut base_has_data, mut is_left) = (false, false, false);
+        for (part, what) in self.shared().within(page) {
+            match what {
+                What::Blob(..) | What::Zeroes => has_data = true,
+                What::Base(origin, _) => {
+                    base_has_data |= origin.attributes.blocks > 0;
+                    is_left |= part.start < range.start || part.end > range.end;
+                }
+                What::Reserved => {}
+            }
         }
+        if has_data || base_has_data && !is_left {
+            return self.replace(range, Some(What::Zeroes));
+        }
+        let of_base: Vec<_> = self.shared().within(range).filter(|(_, what)| *what != What::Reserved).collect();
+        of_base.into_iter().for_each(|(part, _)| self.replace(part, None));
     }
 }
 

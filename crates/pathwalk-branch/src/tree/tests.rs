@@ -63,11 +63,8 @@ fn differences(new: &BTreeMap<Vec<u8>, u8>, old: &BTreeMap<Vec<u8>, u8>) -> Vec<
     let mut keys: Vec<_> = old.keys().chain(new.keys()).collect();
     keys.sort();
     keys.dedup();
-    let all = keys.into_iter().map(|key| Difference {
-        key: key[..].into(),
-        old: old.get(key).copied(),
-        new: new.get(key).copied(),
-    });
+    let all =
+        keys.into_iter().map(|key| Difference { key: key[..].into(), old: old.get(key).copied(), new: new.get(key).copied() });
     all.filter(|row| row.old != row.new).collect()
 }
 
@@ -148,7 +145,8 @@ fn a_comparison_costs_what_was_changed() {
         new.remove(&row.to_be_bytes());
     }
     // It moves the borders of nodes beside those that it does not touch.
-    (0..100u32).for_each(|row| _ = new.insert(&[&70_000u32.to_be_bytes()[..], &row.to_be_bytes()].concat(), Counted(compared.clone())));
+    (0..100u32)
+        .for_each(|row| _ = new.insert(&[&70_000u32.to_be_bytes()[..], &row.to_be_bytes()].concat(), Counted(compared.clone())));
     assert_eq!(new.since(&old).len(), 103);
     let compared = compared.load(std::sync::atomic::Ordering::Relaxed);
     assert!(compared <= 8 * MOST, "{compared} rows were compared");
