@@ -1,8 +1,8 @@
 //! The store of data: pieces of bytes that are written once.
 //!
 //! What always holds: bytes of a blob that were written do not change, so branches share blobs. A
-//! blob may grow at its end: an extent that does not reach there does not show it. A blob is removed
-//! when the last [`Blob`] of it is dropped, which is when no branch leads to it any more.
+//! blob may grow at its end: an extent that does not reach there does not show it. A blob is
+//! removed when the last [`Blob`] of it is dropped, which is when no branch leads to it any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

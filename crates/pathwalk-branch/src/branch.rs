@@ -4,8 +4,8 @@
 //!
 //! From the outside in; a thread that holds one of them takes only those further down:
 //!
-//! 1. `tree`: shared by what reads, exclusive for changes. It is held while the base is asked, so an
-//!    answer is put together of one state of the branch. The base calls nothing here.
+//! 1. `tree`: shared by what reads, exclusive for changes. It is held while the base is asked, so
+//!    an answer is put together of one state of the branch. The base calls nothing here.
 //! 2. `live`: the nodes that are held. Nothing is asked under it.
 //!
 //! Reports to the caches go out under neither.

@@ -1,8 +1,8 @@
 //! All branches of one base.
 //!
 //! What always holds: each branch but those of the base has a parent in the table, and the tree
-//! that it had in common with the parent when it was forked. A fork is a clone of the parent's tree,
-//! so its cost depends neither on the depth nor on what the parent has changed.
+//! that it had in common with the parent when it was forked. A fork is a clone of the parent's
+//! tree, so its cost depends neither on the depth nor on what the parent has changed.
 //!
 //! Locks: the table's lock is taken before the lock of a branch's tree.
 
@@ -104,8 +104,8 @@ pub struct BranchInfo {
 
 impl Branches {
     /// Creates an empty list of branches of the tree that a context sees, with the default options,
-    /// and a store in memory. The base is asked with the rights of the context, so it is best one of
-    /// root.
+    /// and a store in memory. The base is asked with the rights of the context, so it is best one
+    /// of root.
     ///
     /// The caches of the base's `Vfs` hold each node that a branch holds, so its budget must have
     /// room for those of all branches together.

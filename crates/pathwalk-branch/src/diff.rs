@@ -1,8 +1,8 @@
 //! What one state of a branch changed beside an older one, as data.
 //!
 //! The two trees are compared by their rows, so the cost is that of the changes. A name of the base
-//! that was removed or replaced is a row that says which node it hid, and a node that was copied has
-//! its attributes as they were with it: so the base is not asked.
+//! that was removed or replaced is a row that says which node it hid, and a node that was copied
+//! has its attributes as they were with it: so the base is not asked.
 //!
 //! What it does not do: it compares no data. A file into which the same bytes were written again is
 //! changed.

@@ -1,8 +1,8 @@
 //! The reports of the base, passed on to the caches of the branches.
 //!
-//! The `Vfs` of the base puts what changed into a queue, in the order of the changes. A thread takes
-//! it from there, and tells each branch of what it shows of the base: names that it has no entry of,
-//! and attributes and data of nodes that it has not copied. With
+//! The `Vfs` of the base puts what changed into a queue, in the order of the changes. A thread
+//! takes it from there, and tells each branch of what it shows of the base: names that it has no
+//! entry of, and attributes and data of nodes that it has not copied. With
 //! [`BaseChanges::AskEachTime`] there is nothing to tell, and no thread.
 
 use std::sync::{Arc, Weak};

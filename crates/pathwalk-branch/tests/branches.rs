@@ -374,3 +374,70 @@ fn names_of_branches_are_checked() {
     assert!(matches!(ground.branches.set_note("none", ""), Err(Error::NoBranch(_))));
     ground.branches.fork(None, "one with spaces").unwrap();
 }
+
+#[test]
+fn a_base_that_tells_nothing_is_asked_each_time() {
+    use pathwalk::{Credentials, Freshness, Vfs};
+    use pathwalk_branch::{BaseChanges, Branches, Options};
+
+    let asked = Freshness::AskEachTime;
+    let options = pathwalk_memfs::Options::default().freshness(asked).absence(asked).attributes(asked);
+    let fs = pathwalk_memfs::MemFs::with(options);
+    let behind = Vfs::builder().build(fs.alias()).unwrap().context(Credentials::root());
+    fill(&behind);
+    let base = Vfs::builder().build(fs).unwrap().context(Credentials::root());
+    let branches = Branches::with(base, Options::default().base_changes(BaseChanges::AskEachTime)).unwrap();
+    let work = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    work.write("/d/own", "").unwrap();
+    assert_eq!((work.stat("/a").unwrap().mode, work.stat("/new")), (0o644, Err(Errno::ENOENT)));
+    assert_eq!(names(&work, "/d"), ["file", "own", "sub"]);
+    behind.chmod("/a", 0o600).unwrap();
+    behind.write("/new", "").unwrap();
+    behind.rename("/d/file", "/d/renamed").unwrap();
+    assert_eq!(work.stat("/a").unwrap().mode, 0o600);
+    assert!(work.stat("/new").is_ok() && work.stat("/d/file").is_err());
+    assert_eq!(names(&work, "/d"), ["own", "renamed", "sub"]);
+}
+
+#[test]
+fn a_commit_beside_readers_and_writers_is_whole() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const COMMITS: u32 = 60;
+    for ground in Ground::each(|base| ["/one", "/two"].into_iter().for_each(|name| base.write(name, "0").unwrap())) {
+        let work = ground.fork(None, "work");
+        let is_over = AtomicBool::new(false);
+        let number = |context: &Context, path: &str| -> u32 { context.read_to_string(path).unwrap().parse().unwrap() };
+        // What is committed later is never seen before what was committed with it.
+        let reader = &|context: Context| {
+            while !is_over.load(Ordering::Relaxed) {
+                let first = number(&context, "/one");
+                assert!(number(&context, "/two") >= first, "on {}", ground.name);
+            }
+        };
+        std::thread::scope(|scope| {
+            let [one, other] = [work.clone(), ground.again("work")];
+            scope.spawn(move || reader(one));
+            scope.spawn(move || reader(other));
+            scope.spawn(|| {
+                for at in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    work.write(format!("/busy{}", at % 7), at.to_string()).unwrap();
+                }
+            });
+            for at in 1..=COMMITS {
+                let step = ground.fork(Some("work"), "step");
+                // Replaced as a whole, as a careful program does.
+                for name in ["/two", "/one"] {
+                    step.write("/draft", at.to_string()).unwrap();
+                    step.rename("/draft", name).unwrap();
+                }
+                ground.branches.commit("step").unwrap();
+                assert_eq!([number(&work, "/one"), number(&work, "/two")], [at, at]);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}

@@ -244,7 +244,8 @@ fn a_listing_goes_on_at_its_cookies_while_names_come_and_go() {
         let dir = work.open("/d", OpenFlags::READ).unwrap();
         let (mut seen, mut last, mut turn) = (Vec::new(), 0, 0);
         loop {
-            // Half of the parts by an open directory of their own, as clients of a server come back.
+            // Half of the parts by an open directory of their own, as clients of a server come
+            // back.
             let fresh = work.open("/d", OpenFlags::READ).unwrap();
             let dir = if turn % 2 == 0 { &dir } else { &fresh };
             dir.seek(SeekFrom::Start(last)).unwrap();

@@ -2,8 +2,8 @@
 //!
 //! A program is cut into acts, between which the file system is mounted anew. The first act makes
 //! the base. The next works on a branch of it, the next on a fork of that, and so on. After two
-//! acts on forks, all of them are committed, each onto its parent, and a fork in which all was removed
-//! is dropped. The kernel's side does nothing of that, and must be equal.
+//! acts on forks, all of them are committed, each onto its parent, and a fork in which all was
+//! removed is dropped. The kernel's side does nothing of that, and must be equal.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

@@ -102,8 +102,8 @@ impl Inner {
         Ok(if self.acl(number, AclKind::Access)?.is_some() { AclState::Present } else { AclState::Absent })
     }
 
-    /// Sets a list of a node, or removes it. `EOPNOTSUPP` for a link, `EACCES` for a default list of
-    /// a node that is no directory.
+    /// Sets a list of a node, or removes it. `EOPNOTSUPP` for a link, `EACCES` for a default list
+    /// of a node that is no directory.
     pub(crate) fn set_acl(&self, number: u64, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
         let tree = &mut *self.lock();
         match self.kind(tree, number)? {

@@ -1,8 +1,8 @@
 //! The copy of a node of the base into the tree, before its first change.
 //!
-//! Its attributes, lists and extended attributes are copied; of its data, one extent says that it is
-//! the base's. Of a directory no name is copied. The places of the node and of each directory above
-//! it are noted, so that a comparison finds the way to what was changed.
+//! Its attributes, lists and extended attributes are copied; of its data, one extent says that it
+//! is the base's. Of a directory no name is copied. The places of the node and of each directory
+//! above it are noted, so that a comparison finds the way to what was changed.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! The data of files: reading, writing, and what `lseek` finds.
 //!
 //! A file that was not changed is read from the base as it is. Of one that was, each extent says
-//! where its bytes are. Bytes of the base are read only as long as the base's file is as it was when
-//! it was copied: else a read of them is `ESTALE`, since they would be mixed with those of another
-//! version.
+//! where its bytes are. Bytes of the base are read only as long as the base's file is as it was
+//! when it was copied: else a read of them is `ESTALE`, since they would be mixed with those of
+//! another version.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -83,10 +83,12 @@ impl Inner {
     /// Does the same if no thread changes the branch, and all data is in the store: else `EAGAIN`.
     pub(crate) fn try_read(&self, files: &BaseFiles, number: u64, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let tree = self.tree.try_read().ok_or(Errno::EAGAIN)?;
-        let is_at_hand = record(&tree, number).is_some_and(|record| record.pages.of_base == 0);
-        let shows_base =
-            || Extents::new(&tree, number).touching(0..u64::MAX).any(|(_, extent)| matches!(extent.what, What::Base(..)));
-        if !is_at_hand || shows_base() { Err(Errno::EAGAIN) } else { self.read_in(&tree, files, number, buffer, offset) }
+        let range = offset..offset.saturating_add(buffer.len() as u64);
+        let shows_base = || Extents::new(&tree, number).within(range).any(|(_, what)| matches!(what, What::Base(..)));
+        if record(&tree, number).is_none() || shows_base() {
+            return Err(Errno::EAGAIN);
+        }
+        self.read_in(&tree, files, number, buffer, offset)
     }
 
     fn read_in(&self, tree: &Tree<Row>, files: &BaseFiles, number: u64, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
@@ -188,8 +190,8 @@ impl Inner {
     }
 }
 
-/// Returns the number of blocks of 512 bytes that a file takes. Of a file of the base that is sparse
-/// and was changed in parts, it is not known which blocks are left: it is a bound then.
+/// Returns the number of blocks of 512 bytes that a file takes. Of a file of the base that is
+/// sparse and was changed in parts, it is not known which blocks are left: it is a bound then.
 fn blocks(record: &Record) -> u64 {
     let of_base = record.pages.of_base * PAGE_BLOCKS;
     let Some(origin) = &record.origin else { return record.pages.own * PAGE_BLOCKS + of_base };

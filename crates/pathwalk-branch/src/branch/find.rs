@@ -34,10 +34,13 @@ impl Inner {
         }
     }
 
-    /// Returns the directory of the base whose names show in a directory, if there is one.
+    /// Returns the directory of the base whose names show in a directory, if there is one. None
+    /// show in a directory that was removed.
     pub(crate) fn below(&self, tree: &Tree<Row>, dir: u64) -> Result<Option<Handle>, Errno> {
         match record(tree, dir) {
-            Some(Record { names: Names::Merged, origin: Some(origin), .. }) => Ok(Some(origin.handle.clone())),
+            Some(Record { names: Names::Merged, origin: Some(origin), attributes, .. }) if attributes.nlink > 0 => {
+                Ok(Some(origin.handle.clone()))
+            }
             Some(_) => Ok(None),
             None => self.base_of(dir).map(Some),
         }

@@ -68,8 +68,8 @@ impl Inner {
         self.hold(&tree, number, None, None)
     }
 
-    /// Returns the way to a node of the base that the tree does not have: `ESTALE` if no name of the
-    /// branch leads to it.
+    /// Returns the way to a node of the base that the tree does not have: `ESTALE` if no name of
+    /// the branch leads to it.
     fn way_of(&self, tree: &Tree<Row>, base: &Handle) -> Result<Arc<Way>, Errno> {
         let (dir, name) = self.shared.base.place(base)?;
         let number = self.number(tree, &dir)?;
@@ -85,8 +85,8 @@ impl Inner {
         Ok(Arc::new(Way { dir: number, name, above }))
     }
 
-    /// Returns the directory in which a node got a name last, and that name: `ESTALE` if it has none
-    /// there any more.
+    /// Returns the directory in which a node got a name last, and that name: `ESTALE` if it has
+    /// none there any more.
     pub(crate) fn find_name(&self, number: u64) -> Result<FoundName, Errno> {
         let tree = self.tree.read();
         let way = self.live.lock().way(number);

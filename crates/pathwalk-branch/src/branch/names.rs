@@ -152,8 +152,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns those of some nodes, whose last names are to be removed, that are held, and makes sure
-    /// that the tree has their attributes.
+    /// Returns those of some nodes, whose last names are to be removed, that are held, and makes
+    /// sure that the tree has their attributes.
     pub(crate) fn orphans_of(&self, numbers: impl Iterator<Item = u64>, tree: &mut Tree<Row>) -> Result<BTreeSet<u64>, Errno> {
         let held: BTreeSet<u64> = {
             let live = self.live.lock();
@@ -231,8 +231,8 @@ pub(crate) fn count_names(attributes: &mut Attributes, (names, directories): (i6
     }
 }
 
-/// Checks a new node. `ENAMETOOLONG` or `EINVAL` for a link body that cannot be a path, `ENOENT` for
-/// an empty one, `EINVAL` for an invalid owner or device.
+/// Checks a new node. `ENAMETOOLONG` or `EINVAL` for a link body that cannot be a path, `ENOENT`
+/// for an empty one, `EINVAL` for an invalid owner or device.
 fn check_new(new: &NewNode<'_>) -> Result<(), Errno> {
     match new.kind {
         _ if new.uid == NO_ID || new.gid == NO_ID => Err(Errno::EINVAL),

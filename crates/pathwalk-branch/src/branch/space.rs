@@ -1,8 +1,8 @@
 //! The space of files: `fallocate`.
 //!
 //! Reserving answers as tmpfs does, and the modes that tmpfs does not have answer as ext4 does. A
-//! range is never larger than the file system of the base. Beside that, no space is limited but that
-//! of the store.
+//! range is never larger than the file system of the base. Beside that, no space is limited but
+//! that of the store.
 
 use pathwalk::{Errno, FallocateFlags};
 

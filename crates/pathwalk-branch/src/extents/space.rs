@@ -43,9 +43,10 @@ impl Extents<'_> {
         Ok(at.max(offset).min(size))
     }
 
-    /// Returns the first range of data from an offset on, if one begins below `size`.
+    /// Returns the first range of data from an offset on, if one begins in a page below `size`. A
+    /// page has data if there is some in its part behind the end.
     fn data_from(self, from: u64, size: u64, base: &mut dyn Segments) -> Result<Option<Range<u64>>, Errno> {
-        for (part, what) in self.within(from..size) {
+        for (part, what) in self.within(from..size.next_multiple_of(PAGE)) {
             match &what {
                 What::Reserved => {}
                 What::Blob(..) | What::Zeroes => return Ok(Some(part)),
@@ -151,8 +152,8 @@ impl ExtentsMut<'_> {
         whole
     }
 
-    /// Zeroes a part of a page. If the page has data, it stays allocated. A page of the base is data
-    /// if it is in the base; if no part of it is left, the base's file decides as a whole.
+    /// Zeroes a part of a page. If the page has data, it stays allocated. A page of the base is
+    /// data if it is in the base; if no part of it is left, the base's file decides as a whole.
     fn clear_within_page(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;

@@ -189,3 +189,16 @@ fn data_that_follows_joins_one_extent_of_one_blob() {
     }
     assert_eq!(read(Extents::new(&fork, 1), 995..1005), [[99; 5], [0; 5]].concat(), "the fork does not show it");
 }
+
+#[test]
+fn the_last_page_is_data_if_what_was_cut_off_was() {
+    let store: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
+    let mut tree = Tree::default();
+    let mut extents = ExtentsMut::new(&mut tree, 1);
+    extents.write(&[7; 100], PAGE - 1, &store).expect("there is room");
+    extents.truncate(PAGE - 1);
+    let extents = extents.shared();
+    assert_eq!(extents.seek_data(5, PAGE - 1, &mut NoBase), Ok(5));
+    assert_eq!(extents.seek_hole(5, PAGE - 1, &mut NoBase), Ok(PAGE - 1));
+    assert_eq!(extents.pages_in(0..2 * PAGE), Pages { own: 1, of_base: 0 });
+}

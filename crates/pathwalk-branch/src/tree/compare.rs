@@ -112,7 +112,8 @@ impl<'a, V> Cursor<'a, V> {
         self.parts.pop();
     }
 
-    /// Takes the row that comes next; or replaces the node that does by its parts, and returns none.
+    /// Takes the row that comes next; or replaces the node that does by its parts, and returns
+    /// none.
     fn step(&mut self) -> Option<&'a (Key, V)> {
         match self.parts.pop()? {
             Top::Row(row) => return Some(row),

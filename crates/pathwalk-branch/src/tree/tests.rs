@@ -29,7 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn bytes(key: u16) -> Vec<u8> {
     // Of several lengths, some the beginning of others.
     let digits = key.to_string().into_bytes();
-    if key % 3 == 0 { [&digits[..], b"/x"].concat() } else { digits }
+    if key.is_multiple_of(3) { [&digits[..], b"/x"].concat() } else { digits }
 }
 
 /// Checks the shape, and returns the height.
