@@ -119,6 +119,12 @@ impl Kind {
         }
         if self.is_branch() {
             branches::adapt(&mut program);
+            for step in &mut program.steps {
+                // A branch has the room of its store, and not of its base.
+                if let Op::CopyRange { length, .. } = &mut step.op {
+                    *length = (*length).min(LONGEST_COPY);
+                }
+            }
         }
         if !self.is_ext4() {
             program.steps.iter_mut().for_each(|step| without_what_tmpfs_lacks(&mut step.op));
@@ -289,7 +295,7 @@ fn mount_side(kind: Kind, at: &Path) -> Result<()> {
 /// The time for which answers are used where they are asked for again.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// The greatest length of a copy on ext4, in bytes.
+/// The greatest length of a copy on ext4 and on a branch, in bytes.
 const LONGEST_COPY: u64 = 64 << 20;
 
 /// The greatest length of a seek on ext4, in bytes.

@@ -27,6 +27,7 @@ use pathwalk::{
     Listed, OpenFlags, StatFs, StatxMask,
 };
 
+use crate::branch::Way;
 use crate::rows::{self, KeyBytes, Row};
 
 /// The first number of a new node. Inode numbers of the base are below it, or are not used.
@@ -71,6 +72,8 @@ pub(crate) struct Origin {
     pub(crate) cookie: Option<ChangeCookie>,
     /// The rows of its lists and extended attributes, in the order of their keys.
     pub(crate) extras: Vec<(KeyBytes, Row)>,
+    /// The way by which it was found, if it was found by a name.
+    pub(crate) way: Option<Arc<Way>>,
 }
 
 impl PartialEq for Origin {
@@ -201,7 +204,7 @@ impl Base {
     pub(crate) fn origin(&self, node: &Handle) -> Result<Origin, Errno> {
         // Before the attributes: a change in between shows as one.
         let (cookie, attributes) = (self.cookie(node)?, node.attributes()?);
-        Ok(Origin { handle: node.clone(), attributes, flags: InodeFlags::empty(), cookie, extras: Vec::new() })
+        Ok(Origin { handle: node.clone(), attributes, flags: InodeFlags::empty(), cookie, extras: Vec::new(), way: None })
     }
 
     /// Fails with `ESTALE` if a node was changed since it was copied, or is gone.
@@ -277,8 +280,9 @@ impl Base {
         }
     }
 
-    /// Returns all that is copied of a node, which has this number, but for its data.
-    pub(crate) fn copied(&self, node: &Handle, number: u64) -> Result<Copied, Errno> {
+    /// Returns all that is copied of a node, which has this number and was found by this way, but
+    /// for its data.
+    pub(crate) fn copied(&self, node: &Handle, number: u64, way: Option<Arc<Way>>) -> Result<Copied, Errno> {
         let mut origin = self.origin(node)?;
         let attributes = &origin.attributes;
         let kinds: &[AclKind] = match attributes.kind {
@@ -305,7 +309,7 @@ impl Base {
         let flags = if has_flags { none_if_unsupported(self.inode_flags(node), InodeFlags::empty)? } else { InodeFlags::empty() };
         let is_link = attributes.kind == FileType::Symlink;
         let body = if is_link { Some(self.read_link(node)?.into()) } else { None };
-        (origin.flags, origin.extras) = (flags, extras);
+        (origin.flags, origin.extras, origin.way) = (flags, extras, way);
         Ok(Copied { origin: Arc::new(origin), body })
     }
 }

@@ -48,6 +48,7 @@ pub(crate) use copy_up::shows_base_alone;
 pub(crate) use data::BaseFiles;
 pub(crate) use find::{Found, number_of};
 pub(crate) use listing::BaseNames;
+pub(crate) use live::Way;
 pub(crate) use names::count_names;
 pub(crate) use rename::{Side, has_name, place};
 

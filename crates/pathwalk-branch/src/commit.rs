@@ -91,7 +91,7 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn new(common: &Tree<Row>, tree: &'a Tree<Row>) -> Side<'a> {
         let groups = Groups::between(common, tree);
-        let moves = Moves::of(&groups, tree);
+        let moves = Moves::of(&groups, common, tree);
         Side { tree, groups, moves }
     }
 }

@@ -14,7 +14,7 @@ use bitflags::bitflags;
 use pathwalk::FileType;
 
 pub(crate) use groups::{Group, Groups, before, extras};
-pub(crate) use names::{Moves, Named, path_at, path_of};
+pub(crate) use names::{Moves, Named, old_way, path_at, path_of};
 
 use crate::rows::{Record, Row};
 use crate::tree::Tree;
@@ -130,7 +130,7 @@ impl Change {
 /// Returns the changes between two trees with this root, sorted by their paths.
 pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change> {
     let groups = Groups::between(old, new);
-    let moves = Moves::of(&groups, new);
+    let moves = Moves::of(&groups, old, new);
     let of_node = |number| groups.get(number).map_or(Aspects::empty(), |group| aspects(old, new, number, group));
     let mut found = Vec::new();
     let (mut gone, mut come) = (moves.gone.clone(), moves.come.clone());

@@ -122,6 +122,51 @@ fn each_kind_of_change_is_found() {
 }
 
 #[test]
+fn what_moved_out_of_a_directory_that_is_gone_is_found() {
+    for ground in Ground::each(|base| {
+        base.create_dir_all("/d/deep/sub").unwrap();
+        base.write("/d/deep/sub/file", "text").unwrap();
+        base.write("/d/deep/file", "text").unwrap();
+        base.write("/linked", "").unwrap();
+        base.hard_link("/linked", "/d/linked").unwrap();
+    }) {
+        let work = ground.fork(None, "work");
+        let step = ground.fork(Some("work"), "step");
+        work.rename("/d/deep/sub", "/sub").unwrap();
+        step.rename("/d/deep/sub", "/moved").unwrap();
+        step.rename("/d/deep/file", "/file").unwrap();
+        step.remove_dir_all("/d").unwrap();
+        step.hard_link("/linked", "/again").unwrap();
+        let expected = [
+            // One name of the file went, and another came.
+            Change::Renamed { from: path("/d/linked"), path: path("/again"), kind: FileType::Regular, what: Aspects::empty() },
+            Change::Removed { path: path("/d"), kind: FileType::Directory },
+            Change::Renamed { from: path("/d/deep/file"), path: path("/file"), kind: FileType::Regular, what: Aspects::empty() },
+            Change::Renamed {
+                from: path("/d/deep/sub"),
+                path: path("/moved"),
+                kind: FileType::Directory,
+                what: Aspects::empty(),
+            },
+        ];
+        assert_eq!(ground.branches.diff("step").unwrap(), expected, "{}", ground.name);
+        let found = conflicts(&ground, "step");
+        assert!(found.contains(&("/moved".to_owned(), ConflictKind::Moved)), "{found:?}");
+        let gone = ground.fork(Some("work"), "gone");
+        work.rename("/sub", "/d/deep/sub").unwrap();
+        gone.remove_dir_all("/d").unwrap();
+        assert!(!conflicts(&ground, "gone").is_empty());
+        // The same, where the common tree does not have what was moved.
+        let fresh = ground.fork(None, "fresh");
+        let gone = ground.fork(Some("fresh"), "of fresh");
+        fresh.rename("/d/deep/sub", "/sub").unwrap();
+        gone.remove_dir_all("/d").unwrap();
+        let found = conflicts(&ground, "of fresh");
+        assert!(found.contains(&("/sub".to_owned(), ConflictKind::RemovedInBranch)), "{found:?}");
+    }
+}
+
+#[test]
 fn a_commit_shows_in_the_parent_at_once() {
     for ground in Ground::each(fill) {
         let work = ground.fork(None, "work");

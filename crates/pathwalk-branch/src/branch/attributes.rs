@@ -1,10 +1,10 @@
 //! The setting of attributes, flags and access control lists, by the rules of a tmpfs.
 
-use pathwalk::permission::{Acl, AclKind, NO_ID, Subject, generic};
+use pathwalk::permission::{Acl, AclKind, Subject, generic};
 use pathwalk::{Access, AclState, Attributes, Errno, FileType, InodeFlags, SetAttributes, Timestamp};
 
 use super::copy_up::{KEPT_INODE_FLAGS, bits_of};
-use super::{Inner, SIZE_MAX, record};
+use super::{Inner, record};
 use crate::rows::{self, Record, Row};
 use crate::tree::Tree;
 
@@ -12,7 +12,7 @@ impl Inner {
     /// Sets all of these attributes or none.
     pub(crate) fn set_attributes(&self, number: u64, set: &SetAttributes) -> Result<Attributes, Errno> {
         let tree = &mut *self.lock();
-        check(self.kind(tree, number)?, set)?;
+        set.check(self.kind(tree, number)?)?;
         let (now, before) = (self.shared.now(), self.copy_up(tree, number)?);
         let (size, had_pages) = (before.attributes.size, before.attributes.blocks > 0);
         if let Some(to) = set.size
@@ -172,26 +172,4 @@ fn of_tree(tree: &Tree<Row>, number: u64, kind: AclKind) -> Option<&Acl> {
 
 fn has_flags(kind: FileType) -> Result<(), Errno> {
     if matches!(kind, FileType::Regular | FileType::Directory) { Ok(()) } else { Err(Errno::ENOTTY) }
-}
-
-/// Checks the attributes to be set: `EISDIR` or `EINVAL` for the size of a node that is no regular
-/// file, `EFBIG` for a size beyond the greatest offset, `EOPNOTSUPP` for the mode of a link,
-/// `EINVAL` for an invalid owner or time.
-fn check(kind: FileType, set: &SetAttributes) -> Result<(), Errno> {
-    if let Some(size) = set.size {
-        super::data::check_data(kind)?;
-        if size > SIZE_MAX {
-            return Err(Errno::EFBIG);
-        }
-    }
-    if [set.uid, set.gid].contains(&Some(NO_ID)) {
-        return Err(Errno::EINVAL);
-    }
-    if kind == FileType::Symlink && set.mode.is_some() {
-        return Err(Errno::EOPNOTSUPP);
-    }
-    if [set.atime, set.mtime].iter().flatten().any(|time| time.nanoseconds >= 1_000_000_000) {
-        return Err(Errno::EINVAL);
-    }
-    Ok(())
 }

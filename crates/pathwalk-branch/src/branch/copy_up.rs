@@ -33,7 +33,8 @@ impl Inner {
     pub(crate) fn copy_up<'t>(&self, tree: &'t mut Tree<Row>, number: u64) -> Result<&'t mut Record, Errno> {
         if super::record(tree, number).is_none() {
             let base = self.base_of(number)?;
-            let copied = self.shared.base.copied(&base, number)?;
+            let way = self.live.lock().way(number);
+            let copied = self.shared.base.copied(&base, number, way)?;
             self.note_places(tree, number);
             add(tree, number, copied);
         }

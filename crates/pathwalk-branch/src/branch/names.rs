@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pathwalk::limits::LINK_MAX;
-use pathwalk::permission::{AclKind, NO_ID};
+use pathwalk::permission::AclKind;
 use pathwalk::{AclState, Attributes, Errno, FileType, Inherited, InodeFlags, NewKind, NewNode, Node};
 
 use super::copy_up::{KEPT_FLAGS, bits_of};
@@ -231,15 +230,7 @@ pub(crate) fn count_names(attributes: &mut Attributes, (names, directories): (i6
     }
 }
 
-/// Checks a new node. `ENAMETOOLONG` or `EINVAL` for a link body that cannot be a path, `ENOENT`
-/// for an empty one, `EINVAL` for an invalid owner or device.
+/// Checks a new node: as [`NewNode::check`] does, and `ENOENT` for a link with an empty body.
 fn check_new(new: &NewNode<'_>) -> Result<(), Errno> {
-    match new.kind {
-        _ if new.uid == NO_ID || new.gid == NO_ID => Err(Errno::EINVAL),
-        NewKind::CharDevice(device) | NewKind::BlockDevice(device) if !device.is_valid() => Err(Errno::EINVAL),
-        NewKind::Symlink(b"") => Err(Errno::ENOENT),
-        NewKind::Symlink(body) if body.len() > LINK_MAX => Err(Errno::ENAMETOOLONG),
-        NewKind::Symlink(body) if body.contains(&0) => Err(Errno::EINVAL),
-        _ => Ok(()),
-    }
+    if new.kind == NewKind::Symlink(b"") { Err(Errno::ENOENT) } else { new.check() }
 }

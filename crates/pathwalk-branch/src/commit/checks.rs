@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Conflict, ConflictKind, Side};
 use crate::base::Base;
 use crate::branch::{place, record};
-use crate::diff::{Aspects, aspects, before, extras, path_at, path_of};
+use crate::diff::{Aspects, aspects, before, extras, old_way, path_at, path_of};
 use crate::extents::Extents;
 use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
@@ -18,7 +18,7 @@ pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs
     };
     for (number, group) in ours.groups.iter().filter(|(_, group)| group.is_change()) {
         let mut add = |kind| found.push(Conflict { path: path(ours, number), kind });
-        if !ours.moves.is_removed(number) && lies_in_removed(ours, theirs, root, number) {
+        if !ours.moves.is_removed(number) && lies_in_removed(common, ours, theirs, number) {
             add(ConflictKind::RemovedInParent);
             continue;
         }
@@ -47,7 +47,7 @@ pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs
         }
     }
     for (number, _) in theirs.groups.iter().filter(|(_, group)| group.is_change()) {
-        if !theirs.moves.is_removed(number) && lies_in_removed(theirs, ours, root, number) {
+        if !theirs.moves.is_removed(number) && lies_in_removed(common, theirs, ours, number) {
             found.push(Conflict { path: path(theirs, number), kind: ConflictKind::RemovedInBranch });
         }
     }
@@ -79,19 +79,22 @@ fn old_path(common: &Tree<Row>, side: &Side<'_>, root: u64, number: u64) -> Opti
     side.moves.old_path_at(common, side.tree, root, gone.dir, &gone.name)
 }
 
-/// Returns whether the other side removed a node, or a directory above it.
-fn lies_in_removed(side: &Side<'_>, other: &Side<'_>, root: u64, number: u64) -> bool {
-    let (mut number, mut seen) = (number, BTreeSet::new());
-    while seen.insert(number) {
-        if other.moves.is_removed(number) {
+/// Returns whether the other side removed a node, or a directory above it: where it is, or where it
+/// was when both had it in common.
+fn lies_in_removed(common: &Tree<Row>, side: &Side<'_>, other: &Side<'_>, number: u64) -> bool {
+    let was_in = || old_way(common, side.tree, number).is_some_and(|way| other.moves.removed_above(common, &way));
+    let (mut above, mut seen) = (number, BTreeSet::new());
+    while seen.insert(above) {
+        if other.moves.is_removed(above) {
             return true;
         }
-        match place(side.tree, number) {
-            Some(place) if number != root => number = place.dir,
-            _ => return false,
+        match place(side.tree, above) {
+            Some(place) => above = place.dir,
+            None => break,
         }
     }
-    false
+    // The other side may have moved it out of there, too.
+    !other.moves.is_renamed(number) && was_in()
 }
 
 /// Returns those of the parts that both changed about which they do not agree.
