@@ -11,6 +11,8 @@
 //! and, on ext4, limits of space and `O_DIRECT`; and the options by which the file system in memory
 //! asks to be asked have no effect.
 
+mod branches;
+
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,8 @@ use pathwalk_memfs::MemFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use branches::Grown;
 
 use crate::engine::options;
 use crate::kernel::{self, Clock};
@@ -63,6 +67,13 @@ pub(crate) enum Kind {
     /// As `host:ext4`, with each answer asked for again after some milliseconds.
     #[value(name = "host:ext4:ttl")]
     HostExt4Ttl,
+    /// A branch of one in memory. The first third of a program makes the base, the second works on
+    /// a branch of it, and the last on a fork of that, which is committed at the end.
+    #[value(name = "branch:mem")]
+    BranchMem,
+    /// As `branch:mem`, of a directory of the host, on a tmpfs. Needs root.
+    #[value(name = "branch:host")]
+    BranchHost,
     /// What is mounted in a directory, and asked by system calls.
     #[value(skip)]
     Mounted,
@@ -71,6 +82,16 @@ pub(crate) enum Kind {
 impl Kind {
     fn is_ext4(self) -> bool {
         matches!(self, Kind::HostExt4 | Kind::HostExt4Strict | Kind::HostExt4Ttl)
+    }
+
+    /// Returns whether programs work on branches.
+    pub(crate) fn is_branch(self) -> bool {
+        matches!(self, Kind::BranchMem | Kind::BranchHost)
+    }
+
+    /// Returns whether the engine's side is a directory of the host, or its base is.
+    pub(crate) fn needs_ground(self) -> bool {
+        !matches!(self, Kind::Memfs | Kind::BranchMem)
     }
 
     /// Returns what the caches of a `Vfs` on a directory of the host promise.
@@ -95,6 +116,15 @@ impl Kind {
         }
         if self == Kind::Mounted {
             return mounted::adapted(program);
+        }
+        if self.is_branch() {
+            branches::adapt(&mut program);
+            for step in &mut program.steps {
+                // A branch has the room of its store, and not of its base.
+                if let Op::CopyRange { length, .. } = &mut step.op {
+                    *length = (*length).min(LONGEST_COPY);
+                }
+            }
         }
         if !self.is_ext4() {
             program.steps.iter_mut().for_each(|step| without_what_tmpfs_lacks(&mut step.op));
@@ -137,6 +167,9 @@ impl Kind {
     pub(crate) fn comparable(self, program: &Program, mut transcript: Transcript) -> Transcript {
         if self == Kind::Mounted {
             return mounted::comparable(program, transcript);
+        }
+        if self.is_branch() {
+            return branches::comparable(transcript);
         }
         if !self.is_ext4() {
             return transcript;
@@ -262,7 +295,7 @@ fn mount_side(kind: Kind, at: &Path) -> Result<()> {
 /// The time for which answers are used where they are asked for again.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// The greatest length of a copy on ext4, in bytes.
+/// The greatest length of a copy on ext4 and on a branch, in bytes.
 const LONGEST_COPY: u64 = 64 << 20;
 
 /// The greatest length of a seek on ext4, in bytes.
@@ -287,12 +320,15 @@ pub(crate) struct Host {
 pub(crate) enum Base {
     Memory,
     Host(Box<Host>),
+    /// Branches of such a file system.
+    Branches(Box<Base>),
 }
 
 /// A file system with a fresh tree.
 pub(crate) enum Tree {
     Memory(MemFs),
     Host(Arc<HostFs>),
+    Branches(Arc<Grown>),
 }
 
 impl Base {
@@ -301,6 +337,10 @@ impl Base {
         match self {
             Base::Memory => Ok(Tree::Memory(MemFs::with(options(settings, clock)))),
             Base::Host(host) => host.tree(settings),
+            Base::Branches(base) => {
+                let of_branches = matches!(**base, Base::Memory).then(|| Arc::clone(clock));
+                Ok(Tree::Branches(Arc::new(Grown::new(base.tree(settings, clock)?, of_branches))))
+            }
         }
     }
 
@@ -309,13 +349,16 @@ impl Base {
         match self {
             Base::Memory => Ok(()),
             Base::Host(host) => host.clock.step().context("read the clock"),
+            Base::Branches(base) => base.step(),
         }
     }
 
     /// Looks up the steps of the times that the host wrote.
     pub(crate) fn tell(&self, transcript: &mut Transcript) {
-        if let Base::Host(host) = self {
-            host.clock.tell(transcript);
+        match self {
+            Base::Memory => {}
+            Base::Host(host) => host.clock.tell(transcript),
+            Base::Branches(base) => base.tell(transcript),
         }
     }
 }
@@ -342,7 +385,19 @@ impl Tree {
         match self {
             Tree::Memory(fs) => Tree::Memory(fs.alias()),
             Tree::Host(fs) => Tree::Host(Arc::clone(fs)),
+            Tree::Branches(grown) => Tree::Branches(Arc::clone(grown)),
         }
+    }
+
+    /// Notes that an act begins, for which the file system is mounted anew.
+    pub(crate) fn next_act(&self) -> Result<()> {
+        if let Tree::Branches(grown) = self { grown.next_act() } else { Ok(()) }
+    }
+
+    /// Returns whether a directory of the host is listed, which may show a name twice if names
+    /// change meanwhile.
+    pub(crate) fn lists_as_host(&self) -> bool {
+        !matches!(self, Tree::Memory(_))
     }
 
     /// Returns whether a `Vfs` on it is right although another one makes changes.
@@ -355,6 +410,7 @@ impl Tree {
         match self.alias() {
             Tree::Memory(fs) => Box::new(fs),
             Tree::Host(fs) => Box::new(fs),
+            Tree::Branches(grown) => grown.for_vfs(),
         }
     }
 }

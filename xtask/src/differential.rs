@@ -115,13 +115,13 @@ impl Pair {
     }
 
     fn of([oracle, subject]: [Who; 2], wants_census: bool, fs: Kind) -> Result<Pair> {
-        let ground = if fs == Kind::Memfs { None } else { Some(Ground::prepared(fs)?) };
+        let ground = if fs.needs_ground() { Some(Ground::prepared(fs)?) } else { None };
         let of_kernel = ground.as_ref().and_then(Ground::of_kernel);
         let base = match ground {
             Some(ground) => Base::Host(Box::new(ground.of_engine()?)),
             None => Base::Memory,
         };
-        let mut base = Some(base);
+        let mut base = Some(if fs.is_branch() { Base::Branches(Box::new(base)) } else { base });
         // The engine's side is opened before the root of the process changes.
         let mut interpreter = |who: Who| who.interpreter(&mut base, of_kernel.as_deref());
         let files = if [oracle, subject].contains(&Who::Model) { Files::Short } else { Files::Any };
@@ -208,7 +208,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         "there is nothing to find by holding one against itself: give another --against or --subject"
     );
     ensure!(
-        args.fs == Kind::Memfs
+        !args.fs.needs_ground()
             || rustix::process::geteuid().is_root() && args.against == Who::Kernel && args.subject == Who::Engine,
         "a directory of the host is held against the kernel, as root: leave --against and --subject out, or --fs"
     );
@@ -222,15 +222,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Pair::of(wanted, args.census, args.fs)?
     } else if !rustix::process::geteuid().is_root() {
         skipped = Some("not root".to_owned());
-        Pair::of(WITHOUT_KERNEL, args.census, Kind::Memfs)?
+        Pair::of(WITHOUT_KERNEL, args.census, args.fs)?
     } else {
         match (supervise()?, &args.mounted) {
             (Supervised::Parent(code), _) => return Ok(code),
             (Supervised::Child, Some(at)) => Pair::of_mounted(at, args.census)?,
-            (Supervised::Child, None) if args.fs != Kind::Memfs => Pair::of(wanted, args.census, args.fs)?,
+            (Supervised::Child, None) if args.fs.needs_ground() => Pair::of(wanted, args.census, args.fs)?,
             (Supervised::Child, None) => Pair::of(wanted, args.census, args.fs).or_else(|error| {
                 skipped = Some(format!("{error:#}"));
-                Pair::of(WITHOUT_KERNEL, args.census, Kind::Memfs)
+                Pair::of(WITHOUT_KERNEL, args.census, args.fs)
             })?,
         }
     };

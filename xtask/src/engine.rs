@@ -72,6 +72,7 @@ impl Interpreter for Engine {
         let fs = self.0.tree(program.settings, &clock)?;
         let mut outcomes = Vec::with_capacity(program.steps.len());
         for Act { mount, steps } in program.acts() {
+            fs.next_act().context("begin an act")?;
             let beginning = if program.changes_mounts() {
                 mounts::covered(program.settings, mount, &fs).context("mount the file system")?
             } else {
@@ -90,6 +91,7 @@ impl Interpreter for Engine {
                 outcomes.push(stage.carry_out(step));
             }
         }
+        fs.next_act().context("end the last act")?;
         // To look at the tree is no access.
         let vfs = Vfs::builder().budget(BUDGET).mount_flags(MountFlags::NOATIME).build(fs.for_vfs()).context("build a Vfs")?;
         let tree = tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?;

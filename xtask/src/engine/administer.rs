@@ -73,7 +73,7 @@ impl Directory for Listed<'_> {
     type Error = Errno;
 
     fn beside_changes(&self) -> BesideChanges {
-        let is_of_host = self.stage.file_systems.values().any(|tree| matches!(tree, Tree::Host(_)));
+        let is_of_host = self.stage.file_systems.values().any(Tree::lists_as_host);
         if is_of_host { BesideChanges::Repeated } else { BesideChanges::Checked }
     }
 

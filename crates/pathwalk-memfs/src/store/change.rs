@@ -1,7 +1,6 @@
 //! The operations that add and remove names: create, link, unlink.
 
-use pathwalk::limits::LINK_MAX;
-use pathwalk::permission::{AclKind, NO_ID};
+use pathwalk::permission::AclKind;
 use pathwalk::{Errno, Inherited, Name, NewKind, NewNode, NodeKey, Timestamp};
 
 use super::inode::Inode;
@@ -16,7 +15,7 @@ impl Store {
     /// Creates a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it
     /// has as many directories as it may have; `ENOSPC`, `EDQUOT`.
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
-        check_new(new)?;
+        new.check()?;
         let mut dir = self.inode(dir)?.lock_names()?;
         let name = self.hashed(name);
         dir.vacant(&name)?;
@@ -40,7 +39,7 @@ impl Store {
         if new.kind != NewKind::Regular {
             return Err(Errno::EINVAL);
         }
-        check_new(new)?;
+        new.check()?;
         let dir = self.inode(dir)?;
         let inherited =
             if dir.slot.record.has_list(AclKind::Default) { dir.lock_shared().inherited_by(new) } else { new.inherit(None) };
@@ -129,17 +128,5 @@ impl Store {
             self.free_if(left, inode);
             return Ok(());
         }
-    }
-}
-
-/// Checks a new node. `ENAMETOOLONG` or `EINVAL` for a link body that cannot be a path, `EINVAL`
-/// for an invalid owner or device. An empty body is accepted here: the callers decide on it.
-fn check_new(new: &NewNode<'_>) -> Result<(), Errno> {
-    match new.kind {
-        _ if new.uid == NO_ID || new.gid == NO_ID => Err(Errno::EINVAL),
-        NewKind::CharDevice(device) | NewKind::BlockDevice(device) if !device.is_valid() => Err(Errno::EINVAL),
-        NewKind::Symlink(body) if body.len() > LINK_MAX => Err(Errno::ENAMETOOLONG),
-        NewKind::Symlink(body) if body.contains(&0) => Err(Errno::EINVAL),
-        _ => Ok(()),
     }
 }

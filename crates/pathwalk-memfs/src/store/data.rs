@@ -120,7 +120,7 @@ impl Store {
     /// changes the times if the file has pages, as on a tmpfs.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
-        inode.check(set)?;
+        set.check(inode.kind())?;
         let mut locked = inode.lock();
         self.transfer_owner(inode, set)?;
         let pages = match set.size {

@@ -12,8 +12,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
-use pathwalk::permission::{AclKind, NO_ID};
-use pathwalk::{Errno, FileType, NewKind, SetAttributes, Timestamp, WriteAt};
+use pathwalk::permission::AclKind;
+use pathwalk::{Errno, FileType, NewKind, Timestamp, WriteAt};
 
 use super::acl::Lists;
 use super::ledger::Ledger;
@@ -157,28 +157,6 @@ impl<'a> Inode<'a> {
     pub(crate) fn lose_name(&self, now: Timestamp) -> Left {
         self.slot.record.touch_name(now);
         self.slot.life.unlink()
-    }
-
-    /// Checks the attributes to be set: `EISDIR` or `EINVAL` for the size of a node that is not a
-    /// regular file, `EFBIG` for a size beyond the greatest offset, `EOPNOTSUPP` for the mode of a
-    /// link, `EINVAL` for an invalid owner or time.
-    pub(crate) fn check(&self, set: &SetAttributes) -> Result<(), Errno> {
-        if let Some(size) = set.size {
-            self.check_data()?;
-            if size > SIZE_MAX {
-                return Err(Errno::EFBIG);
-            }
-        }
-        if [set.uid, set.gid].contains(&Some(NO_ID)) {
-            return Err(Errno::EINVAL);
-        }
-        if self.slot.record.is(FileType::Symlink) && set.mode.is_some() {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        if [set.atime, set.mtime].iter().flatten().any(|time| time.nanoseconds >= 1_000_000_000) {
-            return Err(Errno::EINVAL);
-        }
-        Ok(())
     }
 }
 

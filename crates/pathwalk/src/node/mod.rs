@@ -3,6 +3,7 @@
 //! These are values only: this module calls no cache and no file system.
 
 mod change;
+mod check;
 mod inherit;
 
 use bitflags::bitflags;

@@ -1,0 +1,323 @@
+//! The base of all branches: a tree that other programs may change meanwhile.
+//!
+//! It is asked through a [`Context`] of a `Vfs` of its own, so the caches of that `Vfs`, and what
+//! its file system says of their coherence, hold here, too. A node of the base that a branch uses
+//! is held by a [`Handle`].
+//!
+//! # Numbers
+//!
+//! A node of the base has its own inode number in every branch. Three kinds of nodes have another
+//! one, from the counter of new nodes: those on another device than the root of the base, those
+//! whose number is as high as the counter's, and those under whose number a branch has another
+//! node, since the base reused it.
+//!
+//! What it does not do: it changes nothing in the base. A time of access may move: listings and
+//! reads ask for none to be kept, and the body of a link is read as any reader does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use pathwalk::limits::LINK_MAX;
+use pathwalk::permission::{Acl, AclKind};
+use pathwalk::security::NodeId;
+use pathwalk::{
+    AtFlags, Attributes, ChangeCookie, Context, Device, Errno, File, FileHandle, FileType, Handle, HandleFlags, InodeFlags,
+    Listed, OpenFlags, StatFs, StatxMask,
+};
+
+use crate::branch::Way;
+use crate::rows::{self, KeyBytes, Row};
+
+/// The first number of a new node. Inode numbers of the base are below it, or are not used.
+pub(crate) const FIRST_NEW: u64 = 1 << 62;
+
+/// The `f_type` of tmpfs.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+/// The name of the file capability, of which an empty value can be set and not be read.
+const CAPABILITY: &[u8] = b"security.capability";
+
+/// The number of entries of a directory that are asked for at once.
+const BATCH: usize = 1024;
+
+/// The base.
+pub(crate) struct Base {
+    context: Context,
+    root: Handle,
+    device: Device,
+    is_tmpfs: bool,
+    next: AtomicU64,
+    others: Mutex<Others>,
+    /// Set once a node has a number for itself in [`Others::nodes`].
+    has_others: AtomicBool,
+}
+
+/// The nodes of the base that have other numbers than their own.
+#[derive(Default)]
+struct Others {
+    by_inode: HashMap<(Device, u64), u64>,
+    /// Nodes whose own numbers were taken. The handle keeps the identity from being reused.
+    nodes: HashMap<NodeId, (Handle, u64)>,
+}
+
+/// A node of the base as it was when a branch copied its attributes.
+pub(crate) struct Origin {
+    pub(crate) handle: Handle,
+    pub(crate) attributes: Attributes,
+    pub(crate) flags: InodeFlags,
+    /// The number that each change moves, also within one tick of the clock; `None` if the base has
+    /// none.
+    pub(crate) cookie: Option<ChangeCookie>,
+    /// The rows of its lists and extended attributes, in the order of their keys.
+    pub(crate) extras: Vec<(KeyBytes, Row)>,
+    /// The way by which it was found, if it was found by a name.
+    pub(crate) way: Option<Arc<Way>>,
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Origin) -> bool {
+        let is_same_node = self.handle.node_id() == other.handle.node_id();
+        is_same_node && stamp(&self.attributes) == stamp(&other.attributes) && self.cookie == other.cookie
+    }
+}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Origin").field(&self.handle).finish()
+    }
+}
+
+/// Returns what changes with each change of a node's data.
+fn stamp(attributes: &Attributes) -> impl PartialEq {
+    (attributes.size, attributes.mtime, attributes.ctime)
+}
+
+/// All that a branch copies of a node of the base, but for its data.
+pub(crate) struct Copied {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) body: Option<Arc<[u8]>>,
+}
+
+impl Base {
+    pub(crate) fn new(context: Context) -> Result<Base, Errno> {
+        let root = context.root().clone();
+        let (device, statfs) = (root.attributes()?.device, root.statfs()?);
+        if root.kind() != FileType::Directory {
+            return Err(Errno::ENOTDIR);
+        }
+        let is_tmpfs = statfs.kind == TMPFS_MAGIC;
+        let (next, others, has_others) = (AtomicU64::new(FIRST_NEW), Mutex::default(), AtomicBool::new(false));
+        Ok(Base { context, root, device, is_tmpfs, next, others, has_others })
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(crate) fn root(&self) -> &Handle {
+        &self.root
+    }
+
+    /// Returns the bytes that a name adds to the size of a directory, and the size of an empty one.
+    pub(crate) fn directory_sizes(&self) -> (u64, u64) {
+        if self.is_tmpfs { (20, 40) } else { (0, 4096) }
+    }
+
+    pub(crate) fn statfs(&self) -> Result<StatFs, Errno> {
+        let mut statfs = self.root.statfs()?;
+        statfs.flags = pathwalk::MountFlags::empty();
+        Ok(statfs)
+    }
+
+    /// Returns the size of the file system in bytes: the greatest there is, if it has no limit.
+    pub(crate) fn size(&self) -> Result<u64, Errno> {
+        let statfs = self.root.statfs()?;
+        Ok(if statfs.blocks == 0 { u64::MAX } else { statfs.blocks.saturating_mul(statfs.block_size) })
+    }
+
+    /// Returns a number for a new node.
+    pub(crate) fn new_number(&self) -> u64 {
+        // Relaxed: the numbers only have to differ.
+        self.next.fetch_add(1, Relaxed)
+    }
+
+    /// Returns the number of a node with these attributes.
+    pub(crate) fn number(&self, node: &Handle, attributes: &Attributes) -> u64 {
+        if self.has_others.load(Relaxed)
+            && let Some((_, number)) = self.others.lock().nodes.get(&node.node_id())
+        {
+            return *number;
+        }
+        self.own_number(attributes.device, attributes.ino)
+    }
+
+    /// Returns the number of what a listing shows in a directory of the base's own device.
+    pub(crate) fn listed_number(&self, ino: u64) -> u64 {
+        self.own_number(self.device, ino)
+    }
+
+    /// Returns whether a number may be that of a node whose own number is another one.
+    pub(crate) fn may_have_other_number(&self) -> bool {
+        self.has_others.load(Relaxed)
+    }
+
+    fn own_number(&self, device: Device, ino: u64) -> u64 {
+        if device == self.device && ino < FIRST_NEW {
+            return ino;
+        }
+        *self.others.lock().by_inode.entry((device, ino)).or_insert_with(|| self.new_number())
+    }
+
+    /// Gives a node a number of its own, since that of its inode is taken.
+    pub(crate) fn number_apart(&self, node: &Handle) -> u64 {
+        let mut others = self.others.lock();
+        let (_, number) = others.nodes.entry(node.node_id()).or_insert_with(|| (node.clone(), self.new_number()));
+        self.has_others.store(true, Relaxed);
+        *number
+    }
+
+    /// Returns the node of a name; `None` if there is none.
+    pub(crate) fn lookup(&self, dir: &Handle, name: &[u8]) -> Result<Option<Handle>, Errno> {
+        match self.context.lookup_at(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    pub(crate) fn read_link(&self, node: &Handle) -> Result<Box<[u8]>, Errno> {
+        let mut buffer = vec![0; LINK_MAX + 1];
+        let length = self.context.readlinkat(node, "", &mut buffer)?;
+        buffer.truncate(length);
+        Ok(buffer.into())
+    }
+
+    pub(crate) fn open(&self, node: &Handle) -> Result<File, Errno> {
+        let opened = self.context.reopen(node, OpenFlags::READ | OpenFlags::NOATIME);
+        // A base that others own may refuse to leave the times of access.
+        if let Err(Errno::EPERM) = opened { self.context.reopen(node, OpenFlags::READ) } else { opened }
+    }
+
+    /// Returns a node as it is now, for extents that show it.
+    pub(crate) fn origin(&self, node: &Handle) -> Result<Origin, Errno> {
+        // Before the attributes: a change in between shows as one.
+        let (cookie, attributes) = (self.cookie(node)?, node.attributes()?);
+        Ok(Origin { handle: node.clone(), attributes, flags: InodeFlags::empty(), cookie, extras: Vec::new(), way: None })
+    }
+
+    /// Fails with `ESTALE` if a node was changed since it was copied, or is gone.
+    pub(crate) fn check_unchanged(&self, origin: &Origin) -> Result<(), Errno> {
+        let now = origin.handle.attributes().map_err(|_| Errno::ESTALE)?;
+        let is_same = stamp(&now) == stamp(&origin.attributes) && self.cookie(&origin.handle) == Ok(origin.cookie);
+        if is_same { Ok(()) } else { Err(Errno::ESTALE) }
+    }
+
+    fn cookie(&self, node: &Handle) -> Result<Option<ChangeCookie>, Errno> {
+        let (_, details) = self.context.details_at(node, "", AtFlags::EMPTY_PATH, StatxMask::CHANGE_COOKIE)?;
+        Ok(details.change)
+    }
+
+    /// Returns all names of a directory, without `.` and `..`.
+    pub(crate) fn list(&self, dir: &Handle) -> Result<Vec<Listed>, Errno> {
+        let dir = self.open(dir)?;
+        let mut all = Vec::new();
+        loop {
+            let batch = dir.getdents(BATCH)?;
+            if batch.is_empty() {
+                return Ok(all);
+            }
+            all.extend(batch.into_iter().filter(|entry| !matches!(&*entry.name, b"." | b"..")));
+        }
+    }
+
+    /// Returns a list of a node; `None` also where there are none.
+    pub(crate) fn acl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        none_if_unsupported(self.context.acl_at(node, "", kind, AtFlags::EMPTY_PATH), || None)
+    }
+
+    /// Returns an extended attribute; `None` if the node does not have it.
+    pub(crate) fn xattr(&self, node: &Handle, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
+        match self.context.getxattrat(node, "", name, AtFlags::EMPTY_PATH) {
+            Ok(value) => Ok(Some(value)),
+            Err(Errno::ENODATA) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Returns the names of the extended attributes that are no access control lists.
+    pub(crate) fn xattr_names(&self, node: &Handle) -> Result<Vec<Vec<u8>>, Errno> {
+        let list = none_if_unsupported(self.context.listxattrat(node, "", AtFlags::EMPTY_PATH), Default::default)?;
+        Ok(list.iter().filter(|name| !name.starts_with(b"system.")).map(<[u8]>::to_vec).collect())
+    }
+
+    pub(crate) fn inode_flags(&self, node: &Handle) -> Result<InodeFlags, Errno> {
+        self.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH)
+    }
+
+    pub(crate) fn generation(&self, node: &Handle) -> Result<u32, Errno> {
+        self.context.generation_at(node, "", AtFlags::EMPTY_PATH)
+    }
+
+    pub(crate) fn encode_handle(&self, node: &Handle) -> Result<FileHandle, Errno> {
+        self.context.name_to_handle_at(node, "", HandleFlags::EMPTY_PATH).map(|(handle, _)| handle)
+    }
+
+    pub(crate) fn decode_handle(&self, handle: &FileHandle) -> Result<Handle, Errno> {
+        self.context.lookup_by_handle(&self.root, handle)
+    }
+
+    /// Returns the directory of a node, and its name there: `ESTALE` if it has none.
+    pub(crate) fn place(&self, node: &Handle) -> Result<(Handle, Box<[u8]>), Errno> {
+        let path = node.path().map_err(|_| Errno::ESTALE)?;
+        let slash = path.iter().rposition(|byte| *byte == b'/').ok_or(Errno::ESTALE)?;
+        let (dir, name) = (&path[..slash.max(1)], &path[slash + 1..]);
+        let dir = self.context.lookup(dir).map_err(|_| Errno::ESTALE)?;
+        match self.lookup(&dir, name)? {
+            Some(found) if found.node_id() == node.node_id() => Ok((dir, name.into())),
+            _ => Err(Errno::ESTALE),
+        }
+    }
+
+    /// Returns all that is copied of a node, which has this number and was found by this way, but
+    /// for its data.
+    pub(crate) fn copied(&self, node: &Handle, number: u64, way: Option<Arc<Way>>) -> Result<Copied, Errno> {
+        let mut origin = self.origin(node)?;
+        let attributes = &origin.attributes;
+        let kinds: &[AclKind] = match attributes.kind {
+            FileType::Symlink => &[],
+            FileType::Directory => &[AclKind::Access, AclKind::Default],
+            _ => &[AclKind::Access],
+        };
+        let mut extras = Vec::new();
+        for kind in kinds {
+            if let Some(acl) = self.acl(node, *kind)? {
+                extras.push((rows::acl(number, *kind), Row::Acl(Arc::new(acl))));
+            }
+        }
+        for name in self.xattr_names(node)? {
+            let value = match self.xattr(node, &name) {
+                // The one value that is kept and never shown.
+                Err(Errno::EINVAL) if name == CAPABILITY => Some(Vec::new()),
+                value => value?,
+            };
+            extras.extend(value.map(|value| (rows::xattr(number, &name), Row::Xattr(value.into()))));
+        }
+        extras.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let has_flags = matches!(attributes.kind, FileType::Regular | FileType::Directory);
+        let flags = if has_flags { none_if_unsupported(self.inode_flags(node), InodeFlags::empty)? } else { InodeFlags::empty() };
+        let is_link = attributes.kind == FileType::Symlink;
+        let body = if is_link { Some(self.read_link(node)?.into()) } else { None };
+        (origin.flags, origin.extras, origin.way) = (flags, extras, way);
+        Ok(Copied { origin: Arc::new(origin), body })
+    }
+}
+
+/// Returns nothing in the place of what a file system does not have.
+fn none_if_unsupported<T>(found: Result<T, Errno>, none: impl FnOnce() -> T) -> Result<T, Errno> {
+    match found {
+        Err(Errno::EOPNOTSUPP | Errno::ENOTTY) => Ok(none()),
+        found => found,
+    }
+}

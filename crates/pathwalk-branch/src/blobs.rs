@@ -1,0 +1,145 @@
+//! The store of data: pieces of bytes that are written once.
+//!
+//! What always holds: bytes of a blob that were written do not change, so branches share blobs. A
+//! blob may grow at its end: an extent that does not reach there does not show it. A blob is
+//! removed when the last [`Blob`] of it is dropped, which is when no branch leads to it any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hashbrown::HashMap;
+use parking_lot::RwLock;
+use pathwalk::Errno;
+
+/// The length in bytes beyond which a blob does not grow. What a blob keeps although no file shows
+/// it is less than that for each extent that is left of it.
+pub(crate) const LONGEST: u64 = 256 << 10;
+
+/// The number of a blob in its store.
+///
+/// [`BlobStore`] has an example.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BlobId(pub u64);
+
+/// A store of blobs.
+///
+/// Each call takes effect at one instant, and is seen by all calls that begin after its end: that
+/// is all the isolation that branches need of it. Calls come from several threads at once.
+///
+/// ```
+/// use pathwalk::Errno;
+/// use pathwalk_branch::{BlobStore, MemoryBlobs};
+/// let store = MemoryBlobs::default();
+/// let blob = store.put(b"hello")?;
+/// assert!(store.append(blob, 5, b", world")?);
+/// assert!(!store.append(blob, 5, b" again")?, "its end is elsewhere by now");
+/// let mut buffer = [0; 5];
+/// store.read(blob, 7, &mut buffer)?;
+/// assert_eq!((&buffer, store.bytes()), (b"world", 12));
+/// store.remove(blob);
+/// assert_eq!(store.bytes(), 0);
+/// # Ok::<(), Errno>(())
+/// ```
+pub trait BlobStore: Send + Sync {
+    /// Stores a new blob. `ENOSPC`, `ENOMEM`.
+    fn put(&self, data: &[u8]) -> Result<BlobId, Errno>;
+
+    /// Adds bytes at the end of a blob, and returns true. Returns false, and adds nothing, if the
+    /// end is not at `at`: of two calls with one end, one adds.
+    fn append(&self, blob: BlobId, at: u64, data: &[u8]) -> Result<bool, Errno>;
+
+    /// Fills the buffer with the bytes from an offset on: `EIO` if there are not as many.
+    fn read(&self, blob: BlobId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno>;
+
+    /// Removes a blob, which no caller uses any more.
+    fn remove(&self, blob: BlobId);
+
+    /// Returns the number of bytes in all blobs.
+    fn bytes(&self) -> u64;
+}
+
+/// The store in memory.
+///
+/// [`BlobStore`] has an example.
+#[derive(Default)]
+pub struct MemoryBlobs {
+    blobs: RwLock<HashMap<u64, Vec<u8>>>,
+    next: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl BlobStore for MemoryBlobs {
+    fn put(&self, data: &[u8]) -> Result<BlobId, Errno> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(data.len()).map_err(|_| Errno::ENOMEM)?;
+        bytes.extend_from_slice(data);
+        // Relaxed: the numbers only have to differ.
+        let id = self.next.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(data.len() as u64, Relaxed);
+        self.blobs.write().insert(id, bytes);
+        Ok(BlobId(id))
+    }
+
+    fn append(&self, blob: BlobId, at: u64, data: &[u8]) -> Result<bool, Errno> {
+        let mut blobs = self.blobs.write();
+        let bytes = blobs.get_mut(&blob.0).ok_or(Errno::EIO)?;
+        if bytes.len() as u64 != at {
+            return Ok(false);
+        }
+        bytes.try_reserve(data.len()).map_err(|_| Errno::ENOMEM)?;
+        bytes.extend_from_slice(data);
+        self.bytes.fetch_add(data.len() as u64, Relaxed);
+        Ok(true)
+    }
+
+    fn read(&self, blob: BlobId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        let blobs = self.blobs.read();
+        let bytes = blobs.get(&blob.0).and_then(|bytes| bytes.get(offset as usize..)?.get(..buffer.len()));
+        buffer.copy_from_slice(bytes.ok_or(Errno::EIO)?);
+        Ok(())
+    }
+
+    fn remove(&self, blob: BlobId) {
+        let removed = self.blobs.write().remove(&blob.0);
+        self.bytes.fetch_sub(removed.map_or(0, |bytes| bytes.len() as u64), Relaxed);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+}
+
+/// A use of a blob. The last one that is dropped removes the blob.
+#[derive(Clone)]
+pub(crate) struct Blob(Arc<Stored>);
+
+struct Stored {
+    store: Arc<dyn BlobStore>,
+    id: BlobId,
+}
+
+impl Blob {
+    pub(crate) fn new(store: &Arc<dyn BlobStore>, data: &[u8]) -> Result<Blob, Errno> {
+        Ok(Blob(Arc::new(Stored { store: Arc::clone(store), id: store.put(data)? })))
+    }
+
+    pub(crate) fn append(&self, at: u64, data: &[u8]) -> Result<bool, Errno> {
+        if at + data.len() as u64 > LONGEST { Ok(false) } else { self.0.store.append(self.0.id, at, data) }
+    }
+
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        self.0.store.read(self.0.id, offset, buffer)
+    }
+}
+
+impl PartialEq for Blob {
+    fn eq(&self, other: &Blob) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        self.store.remove(self.id);
+    }
+}

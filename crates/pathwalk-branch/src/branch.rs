@@ -1,0 +1,190 @@
+//! One branch: its tree, the nodes of it that are held, and the operations on them.
+//!
+//! # Locks
+//!
+//! From the outside in; a thread that holds one of them takes only those further down:
+//!
+//! 1. `tree`: shared by what reads, exclusive for changes. It is held while the base is asked, so
+//!    an answer is put together of one state of the branch. The base calls nothing here.
+//! 2. `live`: the nodes that are held. Nothing is asked under it.
+//!
+//! Reports to the caches go out under neither.
+//!
+//! # Life of a node
+//!
+//! A node with attributes in the tree lives as long as it has a name or is held. One that has lost
+//! its last name is an *orphan* until it is forgotten; then its rows go. A fork does not get the
+//! orphans of its parent.
+
+mod attributes;
+mod copy;
+mod copy_up;
+mod data;
+mod find;
+mod handles;
+mod listing;
+mod live;
+mod names;
+mod rename;
+mod space;
+mod xattr;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use pathwalk::{Device, Errno, FileType, Notifier, Timestamp};
+
+use crate::base::Base;
+use crate::blobs::BlobStore;
+use crate::events::Pump;
+use crate::options::Options;
+use crate::rows::{self, Record, Row, Tag};
+use crate::tree::Tree;
+use live::Live;
+
+pub(crate) use copy_up::shows_base_alone;
+pub(crate) use data::BaseFiles;
+pub(crate) use find::{Found, number_of};
+pub(crate) use listing::BaseNames;
+pub(crate) use live::Way;
+pub(crate) use names::count_names;
+pub(crate) use rename::{Side, has_name, place};
+
+/// The number of bits of a hash of a name. So cookies are far below the greatest offset.
+const HASH_BITS: u32 = 61;
+
+/// The greatest size of a file, in bytes: the greatest offset.
+pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
+
+/// What all branches of one base share.
+pub(crate) struct Shared {
+    pub(crate) base: Base,
+    pub(crate) store: Arc<dyn BlobStore>,
+    pub(crate) options: Options,
+    /// The hash of names, which other programs cannot predict: it is their place in listings.
+    hasher: RandomState,
+    /// The number of the root of the base, and of each branch.
+    pub(crate) root: u64,
+    pub(crate) pump: Pump,
+}
+
+/// A branch, as its file systems and [`Branches`](crate::Branches) have it.
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    tree: RwLock<Tree<Row>>,
+    live: Mutex<Live>,
+    notifiers: Mutex<Vec<Notifier>>,
+    device: Device,
+}
+
+impl Shared {
+    pub(crate) fn new(base: Base, store: Arc<dyn BlobStore>, options: Options) -> Result<Shared, Errno> {
+        let root = base.number(base.root(), &base.root().attributes()?);
+        let pump = Pump::new(&base, options.base_changes)?;
+        Ok(Shared { base, store, options, hasher: RandomState::new(), root, pump })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.options.now()
+    }
+
+    pub(crate) fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash_one(name) >> (u64::BITS - HASH_BITS)
+    }
+
+    /// Returns the key of an entry.
+    pub(crate) fn entry_key(&self, dir: u64, name: &[u8]) -> rows::KeyBytes {
+        rows::entry(dir, self.hash(name), name)
+    }
+}
+
+impl Inner {
+    /// Creates a branch with this tree.
+    pub(crate) fn new(shared: &Arc<Shared>, tree: Tree<Row>) -> Arc<Inner> {
+        // As the kernel numbers file systems without a device. The numbers are above those of
+        // `pathwalk-memfs`, as far as there are fewer than half a million file systems of each.
+        static NEXT_DEVICE: AtomicU32 = AtomicU32::new(0);
+        let minor = 0x8_0000 | NEXT_DEVICE.fetch_add(1, Relaxed) & 0x7_ffff;
+        let branch = Arc::new(Inner {
+            shared: Arc::clone(shared),
+            tree: RwLock::new(tree),
+            live: Mutex::default(),
+            notifiers: Mutex::default(),
+            device: Device { major: 0, minor },
+        });
+        shared.pump.add(&branch);
+        branch
+    }
+
+    /// Returns the tree as it is now, without the nodes that have no name: constant time, and one
+    /// step for each of those.
+    pub(crate) fn snapshot(&self) -> Tree<Row> {
+        let (mut tree, orphans) = {
+            let tree = self.tree.read();
+            (tree.clone(), self.live.lock().orphans())
+        };
+        orphans.into_iter().for_each(|number| free(&mut tree, number));
+        tree
+    }
+
+    /// Locks the tree for a change.
+    pub(crate) fn lock(&self) -> RwLockWriteGuard<'_, Tree<Row>> {
+        self.tree.write()
+    }
+
+    pub(crate) fn attach(&self, notifier: Notifier) {
+        self.notifiers.lock().push(notifier);
+    }
+
+    /// Passes each handle for reports to `report`.
+    pub(crate) fn notify(&self, report: impl Fn(&Notifier)) {
+        let notifiers = self.notifiers.lock().clone();
+        notifiers.iter().for_each(report);
+    }
+}
+
+/// Returns the attributes of a node that the tree has.
+pub(crate) fn record(tree: &Tree<Row>, number: u64) -> Option<&Record> {
+    match tree.get(&rows::of(number, Tag::Record)) {
+        Some(Row::Record(record)) => Some(record),
+        _ => None,
+    }
+}
+
+/// Returns the attributes of a node that the tree has, for a change.
+pub(crate) fn record_mut(tree: &mut Tree<Row>, number: u64) -> Result<&mut Record, Errno> {
+    match tree.get_mut(&rows::of(number, Tag::Record)) {
+        Some(Row::Record(record)) => Ok(Arc::make_mut(record)),
+        _ => Err(Errno::ESTALE),
+    }
+}
+
+/// Removes all rows of a node.
+pub(crate) fn free(tree: &mut Tree<Row>, number: u64) {
+    let prefix = number.to_be_bytes();
+    let keys: Vec<_> = tree.with_prefix(&prefix).map(|(key, _)| key.clone()).collect();
+    keys.iter().for_each(|key| _ = tree.remove(key));
+}
+
+impl Record {
+    pub(crate) fn kind(&self) -> FileType {
+        self.attributes.kind
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.kind() == FileType::Directory
+    }
+
+    /// Notes a change of the attributes.
+    pub(crate) fn touch_ctime(&mut self, now: Timestamp) {
+        self.attributes.ctime = now;
+    }
+
+    /// Notes a change of the data or the names.
+    pub(crate) fn touch(&mut self, now: Timestamp) {
+        self.attributes.mtime = now;
+        self.touch_ctime(now);
+    }
+}

@@ -1,0 +1,137 @@
+//! The conflicts between a branch and its parent.
+
+use std::collections::BTreeSet;
+
+use super::{Conflict, ConflictKind, Side};
+use crate::base::Base;
+use crate::branch::{place, record};
+use crate::diff::{Aspects, aspects, before, extras, old_way, path_at, path_of};
+use crate::extents::Extents;
+use crate::rows::{Record, Row, What};
+use crate::tree::Tree;
+
+/// Returns all conflicts, in no order.
+pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, root: u64) -> Vec<Conflict> {
+    let mut found = Vec::new();
+    let path = |side: &Side<'_>, number| {
+        path_of(side.tree, root, number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
+    };
+    for (number, group) in ours.groups.iter().filter(|(_, group)| group.is_change()) {
+        let mut add = |kind| found.push(Conflict { path: path(ours, number), kind });
+        if !ours.moves.is_removed(number) && lies_in_removed(common, ours, theirs, number) {
+            add(ConflictKind::RemovedInParent);
+            continue;
+        }
+        if shows_changed_base(base, ours.tree, number) {
+            add(ConflictKind::BaseChanged);
+        }
+        let Some(of_parent) = theirs.groups.get(number).filter(|group| group.is_change()) else { continue };
+        if ours.moves.is_renamed(number)
+            && theirs.moves.is_renamed(number)
+            && place(ours.tree, number) != place(theirs.tree, number)
+        {
+            add(ConflictKind::Moved);
+        }
+        let both = aspects(common, ours.tree, number, group) & aspects(common, theirs.tree, number, of_parent);
+        let both = both & disagreed(common, ours.tree, theirs.tree, number, both);
+        if !both.is_empty() {
+            add(ConflictKind::Changed(both));
+        }
+        for entry in group.entries() {
+            let of_parent = of_parent.entries().find(|other| other.key == entry.key);
+            let target = |of: Option<crate::rows::Entry>| of.map(|entry| entry.target);
+            if of_parent.is_some_and(|other| target(other.new) != target(entry.new)) {
+                let path = path_at(ours.tree, root, number, entry.name).unwrap_or_else(|| entry.name.into());
+                found.push(Conflict { path, kind: ConflictKind::Named });
+            }
+        }
+    }
+    for (number, _) in theirs.groups.iter().filter(|(_, group)| group.is_change()) {
+        if !theirs.moves.is_removed(number) && lies_in_removed(common, theirs, ours, number) {
+            found.push(Conflict { path: path(theirs, number), kind: ConflictKind::RemovedInBranch });
+        }
+    }
+    found
+}
+
+/// Returns a conflict for each directory that the branch moved, and that would be below itself.
+pub(super) fn cycles(ours: &Side<'_>, merged: &Tree<Row>, root: u64) -> Vec<Conflict> {
+    let mut found = Vec::new();
+    for to in &ours.moves.come {
+        let (mut number, mut seen) = (to.target.number, BTreeSet::new());
+        while number != root && seen.insert(number) {
+            match place(merged, number) {
+                Some(place) => number = place.dir,
+                None => number = root,
+            }
+        }
+        if number != root {
+            let path = path_at(ours.tree, root, to.dir, &to.name).unwrap_or_else(|| to.name.clone());
+            found.push(Conflict { path, kind: ConflictKind::Moved });
+        }
+    }
+    found
+}
+
+/// Returns the path that a node had, which a side removed.
+fn old_path(common: &Tree<Row>, side: &Side<'_>, root: u64, number: u64) -> Option<Box<[u8]>> {
+    let gone = side.moves.gone.iter().find(|named| named.target.number == number)?;
+    side.moves.old_path_at(common, side.tree, root, gone.dir, &gone.name)
+}
+
+/// Returns whether the other side removed a node, or a directory above it: where it is, or where it
+/// was when both had it in common.
+fn lies_in_removed(common: &Tree<Row>, side: &Side<'_>, other: &Side<'_>, number: u64) -> bool {
+    let was_in = || old_way(common, side.tree, number).is_some_and(|way| other.moves.removed_above(common, &way));
+    let (mut above, mut seen) = (number, BTreeSet::new());
+    while seen.insert(above) {
+        if other.moves.is_removed(above) {
+            return true;
+        }
+        match place(side.tree, above) {
+            Some(place) => above = place.dir,
+            None => break,
+        }
+    }
+    // The other side may have moved it out of there, too.
+    !other.moves.is_renamed(number) && was_in()
+}
+
+/// Returns those of the parts that both changed about which they do not agree.
+fn disagreed(common: &Tree<Row>, ours: &Tree<Row>, theirs: &Tree<Row>, number: u64, both: Aspects) -> Aspects {
+    let (Some(one), Some(other)) = (record(ours, number), record(theirs, number)) else { return both };
+    let Some(before) = before(common, number, one) else { return both };
+    let mut found = both & Aspects::DATA;
+    found.set(Aspects::ATTRIBUTES, !fields_agree(&before, one, other));
+    found.set(Aspects::XATTRS, {
+        let of = |tree, record| extras(tree, number, record);
+        let (before, one, other) = (of(common, one), of(ours, one), of(theirs, other));
+        let mut keys = before.keys().chain(one.keys()).chain(other.keys());
+        keys.any(|key| differ(&before.get(key), &one.get(key), &other.get(key)))
+    });
+    found
+}
+
+/// Returns whether both sides changed a thing, to different ones.
+pub(super) fn differ<T: PartialEq>(before: &T, one: &T, other: &T) -> bool {
+    one != before && other != before && one != other
+}
+
+/// Returns whether no attribute has another value on each side.
+fn fields_agree(before: &Record, one: &Record, other: &Record) -> bool {
+    let [b, o, t] = [before, one, other].map(|record| record.attributes);
+    let times = !before.is_directory() && (differ(&b.atime, &o.atime, &t.atime) || differ(&b.mtime, &o.mtime, &t.mtime));
+    !(times
+        || differ(&b.mode, &o.mode, &t.mode)
+        || differ(&b.uid, &o.uid, &t.uid)
+        || differ(&b.gid, &o.gid, &t.gid)
+        || differ(&before.flags, &one.flags, &other.flags))
+}
+
+/// Returns whether a file shows parts of a file of the base that was changed since.
+fn shows_changed_base(base: &Base, tree: &Tree<Row>, number: u64) -> bool {
+    Extents::new(tree, number).touching(0..u64::MAX).any(|(_, extent)| match &extent.what {
+        What::Base(origin, _) => base.check_unchanged(origin).is_err(),
+        _ => false,
+    })
+}

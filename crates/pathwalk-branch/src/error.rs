@@ -1,0 +1,86 @@
+//! The errors of operations on branches as wholes.
+
+use std::fmt;
+
+use pathwalk::Errno;
+
+use crate::commit::Conflict;
+
+/// An operation on a branch that was refused. Nothing was changed.
+///
+/// ```
+/// use pathwalk::{Credentials, Vfs};
+/// use pathwalk_branch::{Branches, Error};
+/// let base = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let branches = Branches::new(base)?;
+/// branches.fork(None, "work")?;
+/// let error = branches.fork(None, "work").unwrap_err();
+/// assert!(matches!(error, Error::Exists(_)));
+/// assert_eq!(error.to_string(), "there is a branch \"work\" already: choose another name");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no branch of this name.
+    #[error("there is no branch \"{0}\"; list the branches to see what there is")]
+    NoBranch(String),
+    /// There is a branch of this name already.
+    #[error("there is a branch \"{0}\" already: choose another name")]
+    Exists(String),
+    /// The name is none for a branch.
+    #[error("\"{0}\" is no name for a branch: take 1 to 255 bytes without a slash and without control characters")]
+    Name(String),
+    /// Other branches were forked from it.
+    #[error("\"{name}\" has forks ({}): commit or drop those first", forks.join(", "))]
+    HasForks {
+        /// The branch.
+        name: String,
+        /// The names of its forks.
+        forks: Vec<String>,
+    },
+    /// The branch was forked from the base itself.
+    #[error("\"{0}\" was forked from the base, and a branch is committed onto another branch only: fork it from one")]
+    OfBase(String),
+    /// The branch and its parent changed the same things.
+    #[error("cannot commit \"{name}\": it and its parent do not agree on {}", Paths(conflicts))]
+    Conflicts {
+        /// The branch.
+        name: String,
+        /// The things, sorted by their paths.
+        conflicts: Vec<Conflict>,
+    },
+    /// The base refused an operation.
+    #[error("cannot {action}: {errno}")]
+    Base {
+        /// The operation.
+        action: &'static str,
+        /// The error of the base.
+        errno: Errno,
+    },
+}
+
+/// The most conflicts that a message names.
+const NAMED: usize = 3;
+
+/// The paths of conflicts, in a message.
+struct Paths<'a>(&'a [Conflict]);
+
+impl fmt::Display for Paths<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, conflict) in self.0.iter().take(NAMED).enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}\"{}\" ({})", conflict.path.escape_ascii(), conflict.kind)?;
+        }
+        match self.0.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn base(action: &'static str) -> impl FnOnce(Errno) -> Error {
+        move |errno| Error::Base { action, errno }
+    }
+}

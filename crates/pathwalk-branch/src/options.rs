@@ -1,0 +1,78 @@
+//! The options of branches.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pathwalk::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
+
+/// What branches are told of changes of their base.
+///
+/// [`Options`] has an example.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum BaseChanges {
+    /// All of them: they are made through the `Vfs` of the base, or reported to it. The caches of a
+    /// branch keep what they were told until a change is reported.
+    #[default]
+    Reported,
+    /// Not all. Each use of a name or of attributes asks the branch, which asks the `Vfs` of the
+    /// base.
+    AskEachTime,
+}
+
+/// The options of branches. They start from [`Options::default`]; each method changes one of them.
+///
+/// ```
+/// use pathwalk::{Credentials, Timestamp, Vfs};
+/// use pathwalk_branch::{BaseChanges, Branches, Options};
+/// use pathwalk_memfs::MemFs;
+///
+/// let base = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+/// let options = Options::default()
+///     .base_changes(BaseChanges::AskEachTime)
+///     .clock(|| Timestamp { seconds: 7, nanoseconds: 0 });
+/// let branches = Branches::with(base, options)?;
+/// let context = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+/// context.write("/file", "text")?;
+/// assert_eq!(context.stat("/file")?.mtime.seconds, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Options {
+    pub(crate) base_changes: BaseChanges,
+    clock: Option<Arc<dyn Fn() -> Timestamp + Send + Sync>>,
+}
+
+impl Options {
+    /// Sets what branches are told of changes of their base. Default: all of them.
+    #[must_use]
+    pub fn base_changes(mut self, changes: BaseChanges) -> Options {
+        self.base_changes = changes;
+        self
+    }
+
+    /// Sets the clock: `read` is called at each change, in the place of the system's clock. It must
+    /// neither block nor use a branch.
+    #[must_use]
+    pub fn clock(mut self, read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
+        self.clock = Some(Arc::new(read));
+        self
+    }
+
+    /// Returns the time. That of the system is that of its last tick, as on the kernel's file
+    /// systems.
+    pub(crate) fn now(&self) -> Timestamp {
+        if let Some(read) = &self.clock {
+            return read();
+        }
+        let time = clock_gettime(ClockId::RealtimeCoarse);
+        Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("base_changes", &self.base_changes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,143 @@
+//! Branches in the place of the file system.
+//!
+//! A program is cut into acts, between which the file system is mounted anew. The first act makes
+//! the base. The next works on a branch of it, the next on a fork of that, and so on. After two
+//! acts on forks, all of them are committed, each onto its parent, and a fork in which all was
+//! removed is dropped. The kernel's side does nothing of that, and must be equal.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, Result};
+use pathwalk::{Credentials, FileSystem, Timestamp, Vfs};
+use pathwalk_branch::{Branch, Branches, Options};
+
+use super::Tree;
+use crate::cast::ROOT;
+use crate::op::Op;
+use crate::outcome::{Answer, Transcript};
+use crate::program::{Program, Settings, Step};
+use crate::times::tick;
+
+/// The number of forks of one another before they are committed.
+const DEEPEST: usize = 3;
+
+/// The budget of the caches of the base, in bytes: each node that a branch holds is held there.
+const BUDGET: u64 = 16 << 20;
+
+/// A base with its branches.
+pub(crate) struct Grown {
+    base: Tree,
+    clock: Option<Arc<AtomicU32>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    acts: usize,
+    branches: Option<Branches>,
+    /// The branches that were forked of one another, by the number of forks above them.
+    depth: usize,
+}
+
+fn name(depth: usize) -> String {
+    format!("fork {depth}")
+}
+
+impl Grown {
+    /// Creates a base without branches. Without a clock, branches have the system's.
+    pub(crate) fn new(base: Tree, clock: Option<Arc<AtomicU32>>) -> Grown {
+        Grown { base, clock, state: Mutex::default() }
+    }
+
+    /// Goes on to a fork of what the last act was on, or commits that.
+    pub(super) fn next_act(&self) -> Result<()> {
+        let mut state = self.state.lock().expect("no thread panics here");
+        let State { acts, branches, depth } = &mut *state;
+        *acts += 1;
+        match (*acts, &*branches) {
+            (1, _) => return Ok(()),
+            (_, None) => {
+                let base = Vfs::builder().budget(BUDGET).build(self.base.for_vfs())?.context(Credentials::root());
+                let options = match self.clock.clone() {
+                    Some(clock) => Options::default().clock(move || tick(clock.load(Relaxed))),
+                    // The host's times tell steps apart that are within one tick of its clock.
+                    None => Options::default().clock(Timestamp::now),
+                };
+                let of_base = Branches::with(base, options)?;
+                of_base.fork(None, &name(0))?;
+                *branches = Some(of_base);
+            }
+            (_, Some(branches)) if *depth + 1 < DEEPEST => {
+                branches.fork(Some(&name(*depth)), &name(*depth + 1))?;
+                *depth += 1;
+            }
+            (_, Some(branches)) => {
+                while *depth > 0 {
+                    wreck(branches, &name(*depth)).context("wreck a fork and drop it")?;
+                    branches.commit(&name(*depth))?;
+                    *depth -= 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the file system for a `Vfs`.
+    pub(super) fn for_vfs(&self) -> Box<dyn FileSystem> {
+        let state = self.state.lock().expect("no thread panics here");
+        let found: Option<Branch> =
+            state.branches.as_ref().map(|branches| branches.get(&name(state.depth)).expect("it was forked"));
+        match found {
+            Some(branch) => Box::new(branch),
+            None => self.base.for_vfs(),
+        }
+    }
+}
+
+/// Forks a branch, changes what is there, and drops the fork.
+fn wreck(branches: &Branches, name: &str) -> Result<()> {
+    let fork = branches.fork(Some(name), "wrecked")?;
+    let context = Vfs::builder().build(fork)?.context(Credentials::root());
+    for entry in context.read_dir("/")? {
+        let path = [b"/", entry?.name()].concat();
+        // Some files cannot be removed.
+        let _ = context.remove_dir_all(&path);
+        let _ = context.remove_file(&path);
+    }
+    // Nor can every directory be written to.
+    let _ = context.write("/wrecked", "text");
+    branches.diff("wrecked")?;
+    branches.drop("wrecked")?;
+    Ok(())
+}
+
+/// Takes from a program what cannot be compared, and cuts it into acts.
+pub(super) fn adapt(program: &mut Program) {
+    program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
+    let length = program.steps.len();
+    if !program.steps.iter().any(|step| matches!(step.op, Op::Mount { .. })) {
+        for at in [4, 3, 2, 1] {
+            let step = Step { actor: ROOT, op: Op::Mount { flags: pathwalk::MountFlags::empty() } };
+            program.steps.insert(length * at / 5, step);
+        }
+    }
+}
+
+/// Returns the transcript without the numbers of devices: the base has one, and so has each branch.
+/// Blocks of a file of the base that was changed in parts are not known.
+pub(super) fn comparable(mut transcript: Transcript) -> Transcript {
+    for outcome in &mut transcript.outcomes {
+        if let Answer::Listing(listing) = &mut outcome.answer {
+            listing.values_mut().for_each(|(_, ino)| *ino &= INO);
+        }
+    }
+    transcript.nodes_mut(|node| {
+        node.blocks = 0;
+        node.ino &= INO;
+    });
+    transcript
+}
+
+/// The bits of a number that are those of the node itself.
+const INO: u64 = 1 << 62 | ((1 << 40) - 1);
