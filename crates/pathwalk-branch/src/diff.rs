@@ -10,6 +10,8 @@
 mod groups;
 mod names;
 
+use std::collections::BTreeMap;
+
 use bitflags::bitflags;
 use pathwalk::FileType;
 
@@ -133,25 +135,25 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
     let moves = Moves::of(&groups, old, new);
     let of_node = |number| groups.get(number).map_or(Aspects::empty(), |group| aspects(old, new, number, group));
     let mut found = Vec::new();
-    let (mut gone, mut come) = (moves.gone.clone(), moves.come.clone());
+    let by_name = |all: &[Named]| all.iter().map(|named| (named.place(), named.clone())).collect::<BTreeMap<_, _>>();
+    let (mut gone, mut come) = (by_name(&moves.gone), by_name(&moves.come));
     let new_path = |at: &Named| names::path_at(new, root, at.dir, &at.name);
     let old_path = |at: &Named| moves.old_path_at(old, new, root, at.dir, &at.name);
 
     for (from, to) in moves.renames() {
-        gone.retain(|other| *other != from);
-        come.retain(|other| *other != to);
+        gone.remove(&from.place());
+        come.remove(&to.place());
         if let (Some(from), Some(path)) = (old_path(&from), new_path(&to)) {
             found.push(Change::Renamed { from, path, kind: to.target.kind, what: of_node(to.target.number) });
         }
     }
-    for to in &come {
+    for (place, to) in &come {
         let Some(path) = new_path(to) else { continue };
         let kind = to.target.kind;
-        let Some(at) = gone.iter().position(|from| from.dir == to.dir && from.name == to.name) else {
+        let Some(Named { target: from, .. }) = gone.remove(place) else {
             found.push(Change::Added { path, kind });
             continue;
         };
-        let from = gone.swap_remove(at).target;
         match kind {
             _ if from.kind != kind => found.push(Change::TypeChanged { path, from: from.kind, kind }),
             // What was below the old one is gone.
@@ -163,7 +165,7 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
         }
     }
     // What went with its directory is no change of its own.
-    for from in gone.iter().filter(|from| !moves.is_removed(from.dir)) {
+    for from in gone.values().filter(|from| !moves.is_removed(from.dir)) {
         found.extend(old_path(from).map(|path| Change::Removed { path, kind: from.target.kind }));
     }
     for (number, group) in groups.iter().filter(|(number, _)| !moves.is_renamed(*number)) {

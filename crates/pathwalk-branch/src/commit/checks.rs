@@ -38,7 +38,7 @@ pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs
             add(ConflictKind::Changed(both));
         }
         for entry in group.entries() {
-            let of_parent = of_parent.entries().find(|other| other.key == entry.key);
+            let of_parent = of_parent.entry(entry.key);
             let target = |of: Option<crate::rows::Entry>| of.map(|entry| entry.target);
             if of_parent.is_some_and(|other| target(other.new) != target(entry.new)) {
                 let path = path_at(ours.tree, root, number, entry.name).unwrap_or_else(|| entry.name.into());
@@ -75,7 +75,7 @@ pub(super) fn cycles(ours: &Side<'_>, merged: &Tree<Row>, root: u64) -> Vec<Conf
 
 /// Returns the path that a node had, which a side removed.
 fn old_path(common: &Tree<Row>, side: &Side<'_>, root: u64, number: u64) -> Option<Box<[u8]>> {
-    let gone = side.moves.gone.iter().find(|named| named.target.number == number)?;
+    let gone = side.moves.first_gone(number)?;
     side.moves.old_path_at(common, side.tree, root, gone.dir, &gone.name)
 }
 

@@ -60,14 +60,14 @@ impl Group {
 
     /// Returns the entries.
     pub(crate) fn entries(&self) -> impl Iterator<Item = EntryChange<'_>> {
-        let entry = |row: &Option<Row>| match row {
-            Some(Row::Entry(entry)) => Some(*entry),
-            _ => None,
-        };
-        self.0.iter().filter(|(tag, _)| *tag == Tag::Entry).filter_map(move |(_, row)| {
-            let (_, name) = rows::hash_and_name(&row.key[9..])?;
-            Some(EntryChange { name, key: &row.key, old: entry(&row.old), new: entry(&row.new) })
-        })
+        self.0.iter().filter(|(tag, _)| *tag == Tag::Entry).filter_map(|(_, row)| entry_change(row))
+    }
+
+    /// Returns the entry with this key.
+    pub(crate) fn entry(&self, key: &[u8]) -> Option<EntryChange<'_>> {
+        // The rows of a comparison come in the order of their keys.
+        let at = self.0.binary_search_by(|(_, row)| row.key[..].cmp(key)).ok()?;
+        entry_change(&self.0[at].1)
     }
 
     /// Returns the attributes before and after, of a node that was there and is.
@@ -97,6 +97,15 @@ impl Group {
             _ => self.has(Tag::Acl) || self.has(Tag::Xattr),
         }
     }
+}
+
+fn entry_change(row: &Difference<Row>) -> Option<EntryChange<'_>> {
+    let entry = |row: &Option<Row>| match row {
+        Some(Row::Entry(entry)) => Some(*entry),
+        _ => None,
+    };
+    let (_, name) = rows::hash_and_name(&row.key[9..])?;
+    Some(EntryChange { name, key: &row.key, old: entry(&row.old), new: entry(&row.new) })
 }
 
 /// Returns the attributes that a node had before, which has these now: those of its origin, if the

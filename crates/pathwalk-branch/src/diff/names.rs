@@ -19,10 +19,19 @@ pub(crate) struct Named {
     pub(crate) target: Target,
 }
 
+impl Named {
+    /// Returns the directory and the name, of which there is one at a time.
+    pub(crate) fn place(&self) -> (u64, Box<[u8]>) {
+        (self.dir, self.name.clone())
+    }
+}
+
 /// The names that came and went.
 pub(crate) struct Moves {
     pub(crate) gone: Vec<Named>,
     pub(crate) come: Vec<Named>,
+    /// For each node with names that went, the place of the first of them in `gone`.
+    gone_by_node: BTreeMap<u64, usize>,
     /// The nodes that were there and have no name any more.
     removed: BTreeSet<u64>,
     /// The nodes that were there and have names that came.
@@ -55,7 +64,14 @@ impl Moves {
         gone.extend(without_rows);
         let left = gone.iter().map(|named| named.target.number);
         let moved = left.filter(|number| arrived.contains(number)).collect();
-        Moves { gone, come, removed, moved, above }
+        let mut gone_by_node = BTreeMap::new();
+        gone.iter().enumerate().for_each(|(at, named)| _ = gone_by_node.entry(named.target.number).or_insert(at));
+        Moves { gone, come, gone_by_node, removed, moved, above }
+    }
+
+    /// Returns the first name of a node that went.
+    pub(crate) fn first_gone(&self, number: u64) -> Option<&Named> {
+        self.gone_by_node.get(&number).map(|at| &self.gone[*at])
     }
 
     /// Returns the names that went with the names that came in their places, of the same nodes.
@@ -88,7 +104,7 @@ impl Moves {
 
     /// Returns the path that a name had before the changes.
     pub(crate) fn old_path_at(&self, old: &Tree<Row>, new: &Tree<Row>, root: u64, dir: u64, name: &[u8]) -> Option<Box<[u8]>> {
-        let from = |number| self.gone.iter().find(|named| named.target.number == number).map(|named| (named.dir, &*named.name));
+        let from = |number| self.first_gone(number).map(|named| (named.dir, &*named.name));
         path(root, dir, name, |number| {
             let of_tree = |tree| place(tree, number).map(|place| (place.dir, &*place.name));
             let of_base = || self.above.get(&number).map(|way| (way.dir, &*way.name));
