@@ -486,3 +486,24 @@ fn a_commit_beside_readers_and_writers_is_whole() {
         });
     }
 }
+
+#[test]
+fn a_branch_is_told_without_the_list_and_the_base_ends_with_it() {
+    use pathwalk::{Credentials, Vfs};
+
+    let fs = std::sync::Arc::new(pathwalk_memfs::MemFs::new());
+    let base = Vfs::builder().build(fs.clone()).unwrap().context(Credentials::root());
+    let branches = pathwalk_branch::Branches::new(base.clone()).unwrap();
+    let work = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    drop(branches);
+    assert_eq!(work.stat("/new"), Err(Errno::ENOENT));
+    base.write("/new", "").unwrap();
+    while work.stat("/new").is_err() {
+        std::thread::yield_now();
+    }
+    drop((work, base));
+    // The thread that passes reports on has the base until it ends.
+    while std::sync::Arc::strong_count(&fs) > 1 {
+        std::thread::yield_now();
+    }
+}
