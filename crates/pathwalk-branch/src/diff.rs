@@ -151,12 +151,12 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
             found.push(Change::Added { path, kind });
             continue;
         };
-        let from = gone.swap_remove(at).target;
+        let from = gone.swap_remove(at);
         match kind {
-            _ if from.kind != kind => found.push(Change::TypeChanged { path, from: from.kind, kind }),
+            _ if from.target.kind != kind => found.push(Change::TypeChanged { path, from: from.target.kind, kind }),
             // What was below the old one is gone.
             FileType::Directory => {
-                found.push(Change::Removed { path: path.clone(), kind });
+                found.extend(old_path(&from).map(|path| Change::Removed { path, kind }));
                 found.push(Change::Added { path, kind });
             }
             _ => found.push(Change::Changed { path, kind, what: Aspects::DATA | Aspects::ATTRIBUTES }),

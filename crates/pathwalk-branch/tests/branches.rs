@@ -122,6 +122,23 @@ fn each_kind_of_change_is_found() {
 }
 
 #[test]
+fn a_directory_that_was_replaced_below_one_that_moved_has_its_old_path() {
+    for ground in Ground::each(fill) {
+        let work = ground.fork(None, "work");
+        work.rename("/d", "/x").unwrap();
+        work.remove_dir_all("/x/sub").unwrap();
+        work.mkdir("/x/sub", 0o755).unwrap();
+        let kind = FileType::Directory;
+        let expected = [
+            Change::Removed { path: path("/d/sub"), kind },
+            Change::Renamed { from: path("/d"), path: path("/x"), kind, what: Aspects::empty() },
+            Change::Added { path: path("/x/sub"), kind },
+        ];
+        assert_eq!(ground.branches.diff("work").unwrap(), expected, "{}", ground.name);
+    }
+}
+
+#[test]
 fn what_moved_out_of_a_directory_that_is_gone_is_found() {
     for ground in Ground::each(|base| {
         base.create_dir_all("/d/deep/sub").unwrap();
