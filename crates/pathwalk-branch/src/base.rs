@@ -252,8 +252,13 @@ impl Base {
         Ok(list.iter().filter(|name| !name.starts_with(b"system.")).map(<[u8]>::to_vec).collect())
     }
 
+    /// Returns the flags that users set: none where there are none, and of a file that this process
+    /// may not open. Those that forbid changes are attributes, too.
     pub(crate) fn inode_flags(&self, node: &Handle) -> Result<InodeFlags, Errno> {
-        self.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH)
+        match self.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH) {
+            Err(Errno::EOPNOTSUPP | Errno::ENOTTY | Errno::EACCES | Errno::EPERM) => Ok(InodeFlags::empty()),
+            flags => flags,
+        }
     }
 
     pub(crate) fn generation(&self, node: &Handle) -> Result<u32, Errno> {
@@ -306,7 +311,7 @@ impl Base {
         }
         extras.sort_by(|(one, _), (other, _)| one.cmp(other));
         let has_flags = matches!(attributes.kind, FileType::Regular | FileType::Directory);
-        let flags = if has_flags { none_if_unsupported(self.inode_flags(node), InodeFlags::empty)? } else { InodeFlags::empty() };
+        let flags = if has_flags { self.inode_flags(node)? } else { InodeFlags::empty() };
         let is_link = attributes.kind == FileType::Symlink;
         let body = if is_link { Some(self.read_link(node)?.into()) } else { None };
         (origin.flags, origin.extras, origin.way) = (flags, extras, way);

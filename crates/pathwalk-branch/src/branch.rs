@@ -8,7 +8,9 @@
 //!    an answer is put together of one state of the branch. The base calls nothing here.
 //! 2. `live`: the nodes that are held. Nothing is asked under it.
 //!
-//! Reports to the caches go out under neither.
+//! Reports to the caches go out under neither, but for those of a commit: it holds `tree` until all
+//! are made, which is possible since a report waits for no lock that is held over a call of a file
+//! system.
 //!
 //! # Life of a node
 //!

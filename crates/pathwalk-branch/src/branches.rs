@@ -231,8 +231,8 @@ impl Branches {
     /// changed the same things since the fork, nothing is done, and the error has all conflicts.
     /// What another thread changes in the branch after the commit has begun is lost.
     ///
-    /// All observers of the parent see all of it or nothing; the caches of its `Vfs` are told of
-    /// each changed name and node before the call returns. Files that are open on the parent and
+    /// All observers of the parent see all of it or nothing: an operation that begins after another
+    /// one has seen something of the commit sees all of it. Files that are open on the parent and
     /// were removed stay usable. Cost: what was changed in both since the fork.
     pub fn commit(&self, name: &str) -> Result<(), Error> {
         let mut table = self.table.lock();

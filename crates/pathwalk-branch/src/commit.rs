@@ -118,8 +118,10 @@ pub(crate) fn commit(common: &Tree<Row>, branch: &Tree<Row>, onto: &Inner) -> Re
     }
     onto.become_orphans(&orphans, &mut merged);
     *locked = merged;
-    drop(locked);
+    // No question is answered until all caches are told. So a caller that was answered by the new
+    // tree uses nothing of the old one from then on.
     report(&ours, onto);
+    drop(locked);
     Ok(conflicts)
 }
 

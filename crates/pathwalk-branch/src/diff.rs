@@ -150,15 +150,15 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
     for (place, to) in &come {
         let Some(path) = new_path(to) else { continue };
         let kind = to.target.kind;
-        let Some(Named { target: from, .. }) = gone.remove(place) else {
+        let Some(from) = gone.remove(place) else {
             found.push(Change::Added { path, kind });
             continue;
         };
         match kind {
-            _ if from.kind != kind => found.push(Change::TypeChanged { path, from: from.kind, kind }),
+            _ if from.target.kind != kind => found.push(Change::TypeChanged { path, from: from.target.kind, kind }),
             // What was below the old one is gone.
             FileType::Directory => {
-                found.push(Change::Removed { path: path.clone(), kind });
+                found.extend(old_path(&from).map(|path| Change::Removed { path, kind }));
                 found.push(Change::Added { path, kind });
             }
             _ => found.push(Change::Changed { path, kind, what: Aspects::DATA | Aspects::ATTRIBUTES }),

@@ -122,6 +122,23 @@ fn each_kind_of_change_is_found() {
 }
 
 #[test]
+fn a_directory_that_was_replaced_below_one_that_moved_has_its_old_path() {
+    for ground in Ground::each(fill) {
+        let work = ground.fork(None, "work");
+        work.rename("/d", "/x").unwrap();
+        work.remove_dir_all("/x/sub").unwrap();
+        work.mkdir("/x/sub", 0o755).unwrap();
+        let kind = FileType::Directory;
+        let expected = [
+            Change::Removed { path: path("/d/sub"), kind },
+            Change::Renamed { from: path("/d"), path: path("/x"), kind, what: Aspects::empty() },
+            Change::Added { path: path("/x/sub"), kind },
+        ];
+        assert_eq!(ground.branches.diff("work").unwrap(), expected, "{}", ground.name);
+    }
+}
+
+#[test]
 fn what_moved_out_of_a_directory_that_is_gone_is_found() {
     for ground in Ground::each(|base| {
         base.create_dir_all("/d/deep/sub").unwrap();
@@ -484,5 +501,26 @@ fn a_commit_beside_readers_and_writers_is_whole() {
             }
             is_over.store(true, Ordering::Relaxed);
         });
+    }
+}
+
+#[test]
+fn a_branch_is_told_without_the_list_and_the_base_ends_with_it() {
+    use pathwalk::{Credentials, Vfs};
+
+    let fs = std::sync::Arc::new(pathwalk_memfs::MemFs::new());
+    let base = Vfs::builder().build(fs.clone()).unwrap().context(Credentials::root());
+    let branches = pathwalk_branch::Branches::new(base.clone()).unwrap();
+    let work = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    drop(branches);
+    assert_eq!(work.stat("/new"), Err(Errno::ENOENT));
+    base.write("/new", "").unwrap();
+    while work.stat("/new").is_err() {
+        std::thread::yield_now();
+    }
+    drop((work, base));
+    // The thread that passes reports on has the base until it ends.
+    while std::sync::Arc::strong_count(&fs) > 1 {
+        std::thread::yield_now();
     }
 }

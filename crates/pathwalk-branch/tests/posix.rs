@@ -316,3 +316,23 @@ fn a_handle_is_the_same_before_and_after_the_first_change() {
         assert_eq!(paths, [&b"/e"[..], b"/e/file", b"/new"]);
     }
 }
+
+#[test]
+fn a_handle_leads_to_a_directory_that_no_cache_has() {
+    for ground in Ground::each(|base| base.create_dir_all("/a/b/c").unwrap()) {
+        let work = ground.fork(None, "work");
+        let Ok((handle, _)) = work.name_to_handle("/a/b/c", HandleFlags::empty()) else {
+            pathwalk_tests::skipped("handles of a branch", "the base has none");
+            continue;
+        };
+        drop(work);
+        let work = ground.again("work");
+        assert_eq!(work.lookup_by_handle(work.root(), &handle).unwrap().path().unwrap(), b"/a/b/c", "{}", ground.name);
+        work.rename("/a/b", "/moved").unwrap();
+        let again = ground.again("work");
+        assert_eq!(again.lookup_by_handle(again.root(), &handle).unwrap().path().unwrap(), b"/moved/c");
+        work.remove_dir_all("/moved").unwrap();
+        let again = ground.again("work");
+        assert_eq!(again.lookup_by_handle(again.root(), &handle).unwrap_err(), Errno::ESTALE);
+    }
+}

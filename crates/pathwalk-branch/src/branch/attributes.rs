@@ -45,11 +45,7 @@ impl Inner {
         if let Some(record) = record(tree, number) {
             return Ok(record.flags);
         }
-        match self.shared.base.inode_flags(&self.base_of(number)?) {
-            Ok(flags) => Ok(flags & KEPT_INODE_FLAGS),
-            Err(Errno::ENOTTY | Errno::EOPNOTSUPP) => Ok(InodeFlags::empty()),
-            Err(errno) => Err(errno),
-        }
+        Ok(self.shared.base.inode_flags(&self.base_of(number)?)? & KEPT_INODE_FLAGS)
     }
 
     /// Sets the flags of a file or directory that users set: `ENOTTY` for other nodes, and

@@ -90,15 +90,13 @@ impl Inner {
     pub(crate) fn find_name(&self, number: u64) -> Result<FoundName, Errno> {
         let tree = self.tree.read();
         let way = self.live.lock().way(number);
-        let (dir, name) = match (place(&tree, number), way) {
-            (Some(place), _) => (place.dir, place.name.clone()),
-            (None, Some(way)) => (way.dir, way.name.clone()),
-            (None, None) => {
-                let way = self.way_of(&tree, &self.base_of(number)?)?;
-                (way.dir, way.name.clone())
-            }
+        let way = match (place(&tree, number), way) {
+            (Some(place), _) => Arc::new(Way { dir: place.dir, name: place.name.clone(), above: None }),
+            (None, Some(way)) => way,
+            (None, None) => self.way_of(&tree, &self.base_of(number)?)?,
         };
-        let base = self.directory(&tree, dir)?;
+        let (dir, name) = (way.dir, way.name.clone());
+        let base = self.directory(&tree, &way)?;
         let key = match self.entry(&tree, dir, &name) {
             Some(entry) => entry.target.map(|target| target.number),
             None => match &base {
@@ -119,14 +117,16 @@ impl Inner {
         Ok(FoundName { dir: self.hold(&tree, dir, base, way)?, name })
     }
 
-    /// Returns the directory of the base whose names show in a directory, which need not be held:
-    /// `ESTALE` if the base has it no longer.
-    fn directory(&self, tree: &Tree<Row>, dir: u64) -> Result<Option<Handle>, Errno> {
+    /// Returns the directory of the base whose names show in the directory of a way, which need not
+    /// be held: `ESTALE` if the base has it no longer.
+    fn directory(&self, tree: &Tree<Row>, way: &Way) -> Result<Option<Handle>, Errno> {
+        let dir = way.dir;
         if record(tree, dir).is_some() || dir == self.shared.root || self.live.lock().is_held(dir) {
             return self.below(tree, dir);
         }
-        let place = place(tree, dir).ok_or(Errno::ESTALE)?;
-        let above = self.directory(tree, place.dir)?.ok_or(Errno::ESTALE)?;
-        self.shared.base.lookup(&above, &place.name)?.ok_or(Errno::ESTALE).map(Some)
+        let of_tree = place(tree, dir).map(|place| Arc::new(Way { dir: place.dir, name: place.name.clone(), above: None }));
+        let above = of_tree.or_else(|| way.above.clone()).ok_or(Errno::ESTALE)?;
+        let base = self.directory(tree, &above)?.ok_or(Errno::ESTALE)?;
+        self.shared.base.lookup(&base, &above.name)?.ok_or(Errno::ESTALE).map(Some)
     }
 }
