@@ -318,6 +318,23 @@ fn a_handle_is_the_same_before_and_after_the_first_change() {
 }
 
 #[test]
+fn a_copy_changes_no_attribute_that_was_not_set() {
+    for ground in Ground::each(|base| {
+        base.write("/file", "text").unwrap();
+        base.mkdir("/d", 0o755).unwrap();
+    }) {
+        let work = ground.fork(None, "work");
+        for path in ["/file", "/d"] {
+            let mut before = work.stat(path).unwrap();
+            work.chmod(path, 0o700).unwrap();
+            let after = work.stat(path).unwrap();
+            (before.mode, before.ctime, before.acl) = (0o700, after.ctime, after.acl);
+            assert_eq!(after, before, "{path} on {}", ground.name);
+        }
+    }
+}
+
+#[test]
 fn a_handle_leads_to_a_directory_that_no_cache_has() {
     for ground in Ground::each(|base| base.create_dir_all("/a/b/c").unwrap()) {
         let work = ground.fork(None, "work");

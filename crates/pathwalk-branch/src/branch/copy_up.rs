@@ -78,7 +78,7 @@ impl Record {
         let flags = (origin.flags | flags) & KEPT_INODE_FLAGS;
         attributes.ino = number;
         attributes.flags = bits_of(flags);
-        attributes.flags_mask = KEPT_FLAGS;
+        attributes.flags_mask |= KEPT_FLAGS;
         let access = rows::acl(number, AclKind::Access);
         let has_list = origin.extras.iter().any(|(key, _)| *key == access);
         attributes.acl = if has_list { AclState::Present } else { AclState::Absent };
