@@ -67,8 +67,8 @@ pub(crate) enum Kind {
     /// As `host:ext4`, with each answer asked for again after some milliseconds.
     #[value(name = "host:ext4:ttl")]
     HostExt4Ttl,
-    /// A branch of one in memory. The first third of a program makes the base, the second works on
-    /// a branch of it, and the last on a fork of that, which is committed at the end.
+    /// A branch of one in memory. The first part of a program makes the base, the next works on a
+    /// branch of it, and the others on forks, which are committed in between.
     #[value(name = "branch:mem")]
     BranchMem,
     /// As `branch:mem`, of a directory of the host, on a tmpfs. Needs root.

@@ -12,7 +12,7 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 
 use pathwalk::{Directory, Errno, FileType, FoundToRead, Name, NodeKey, OpenFile, OpenFor};
-use rustix::fs::{OFlags, ResolveFlags};
+use rustix::fs::{OFlags, ResolveFlags, Statx};
 use rustix::io;
 
 use crate::beneath::{PLACE, Reached, errno, open_beneath, stat_in};
@@ -33,6 +33,7 @@ pub(crate) enum Reach {
 /// A node that was found.
 pub(crate) struct Found {
     pub(crate) reached: Reached,
+    pub(crate) stat: Statx,
     /// Whether its descriptor is one for reading.
     pub(crate) is_to_read: bool,
 }
@@ -72,22 +73,24 @@ fn found(
         Reach::ToRead(Some(FileType::Directory)) => Some(FileType::Directory),
         Reach::ToRead(_) => kind(),
     };
-    if let Some(reached) = kind.and_then(|kind| opened_as(kind, &open)) {
-        return Ok(Some(Found { reached, is_to_read: true }));
+    if let Some((reached, stat)) = kind.and_then(|kind| opened_as(kind, &open)) {
+        return Ok(Some(Found { reached, stat, is_to_read: true }));
     }
-    match open(PLACE) {
-        Ok(fd) => Ok(Some(Found { reached: Reached::itself(fd), is_to_read: false })),
-        Err(io::Errno::NOENT) => Ok(None),
-        Err(other) => Err(errno(other)),
-    }
+    let reached = match open(PLACE) {
+        Ok(fd) => Reached::itself(fd),
+        Err(io::Errno::NOENT) => return Ok(None),
+        Err(other) => return Err(errno(other)),
+    };
+    let stat = reached.stat().map_err(errno)?;
+    Ok(Some(Found { reached, stat, is_to_read: false }))
 }
 
 /// Opens a node that is of this type.
-fn opened_as(kind: FileType, open: impl Fn(OFlags) -> io::Result<OwnedFd>) -> Option<Reached> {
+fn opened_as(kind: FileType, open: impl Fn(OFlags) -> io::Result<OwnedFd>) -> Option<(Reached, Statx)> {
     let only = if kind == FileType::Directory { OFlags::DIRECTORY } else { OFlags::empty() };
     let reached = Reached::itself(open(TO_READ | only).ok()?);
-    let is_it = || reached.stat().is_ok_and(|stat| FileType::from_mode(stat.stx_mode.into()) == Some(kind));
-    (kind == FileType::Directory || is_it()).then_some(reached)
+    let stat = reached.stat().ok()?;
+    (FileType::from_mode(stat.stx_mode.into()) == Some(kind)).then_some((reached, stat))
 }
 
 impl HostFs {

@@ -227,9 +227,8 @@ impl HostFs {
     /// for.
     pub(crate) fn find_by(&self, dir: NodeKey, name: Name<'_>, how: Reach) -> Result<Option<(Node, Found)>, Errno> {
         let begun = self.tree.begun();
-        let Some(Found { reached, is_to_read }) = self.tree.find(dir, name, how)? else { return Ok(None) };
         let now = SystemTime::now();
-        let stat = reached.stat().map_err(errno)?;
+        let Some(Found { reached, stat, is_to_read }) = self.tree.find(dir, name, how)? else { return Ok(None) };
         let key = reached.key(&self.tree.keys, &stat)?;
         let loaded = self.load((key, &reached), from_statx(&stat)?, Handing::Out)?;
         let mut node = self.node(key, &reached, &loaded)?.with_freshness(self.tree.freshness(dir));
@@ -246,7 +245,7 @@ impl HostFs {
         if self.tree.may_be_older(begun.as_ref(), key) {
             self.read_again((key, &reached), &mut node);
         }
-        Ok(Some((node, Found { reached, is_to_read })))
+        Ok(Some((node, Found { reached, stat, is_to_read })))
     }
 
     /// Reads the attributes of a node once more that was just handed out. If that fails, the engine

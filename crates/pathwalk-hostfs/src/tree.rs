@@ -23,12 +23,12 @@ use rustix::fs::{ResolveFlags, fstatfs};
 use rustix::io;
 
 use crate::attributes::from_statx;
-use crate::beneath::{PLACE, Reached, Root, errno, open_beneath};
+use crate::beneath::{PLACE, Reached, Root, errno};
 use crate::descriptors::OpenFiles;
+use crate::finding::{Found, Reach};
 use crate::key::Keys;
 use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
-use crate::open_file::host;
 use crate::ttl::{Stamp, Ttl};
 use crate::watch::Watching;
 use crate::watch::coverage::{Covering, Handing};
@@ -153,17 +153,6 @@ impl Tree {
         self.reach(key).map(|(reached, _)| reached)
     }
 
-    /// Reaches `name` in a directory that was handed out, by a descriptor of the directory, so that
-    /// it is not a name in another one that has its path by now. `None` if there is no such name.
-    pub(crate) fn reach_in_verified(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Reached>, Errno> {
-        let above = self.reach_alive(dir)?;
-        match open_beneath(above.fd(), name.bytes(), PLACE) {
-            Ok(fd) => Ok(Some(Reached::itself(fd))),
-            Err(io::Errno::NOENT) => Ok(None),
-            Err(other) => Err(errno(other)),
-        }
-    }
-
     /// Reaches a directory in which a name is looked up. `ENOENT` if it was removed: a removed one
     /// has no names, not even absent ones.
     pub(crate) fn reach_alive(&self, dir: NodeKey) -> Result<Reached, Errno> {
@@ -247,8 +236,8 @@ impl Tree {
 
     /// Returns whether a name in a directory still leads to a node, or to none.
     pub(crate) fn still_leads(&self, dir: NodeKey, name: Name<'_>, node: Option<NodeKey>) -> Result<bool, Errno> {
-        let Some(reached) = self.reach_in_verified(dir, name)? else { return Ok(node.is_none()) };
-        Ok(Some(reached.key(&self.keys, &reached.stat().map_err(host)?)?) == node)
+        let Some(Found { reached, stat, .. }) = self.find(dir, name, Reach::Place)? else { return Ok(node.is_none()) };
+        Ok(Some(reached.key(&self.keys, &stat)?) == node)
     }
 
     /// Returns whether a node found in a directory may be handed out as it is: a file with several

@@ -18,8 +18,8 @@ use crate::extents::{Extents, ExtentsMut, PAGE, Segments};
 use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
 
-/// The blocks of a page.
-const PAGE_BLOCKS: u64 = 8;
+/// The blocks of 512 bytes of a page.
+pub(super) const PAGE_BLOCKS: u64 = 8;
 
 /// The number of files of the base that an open file keeps open. A file shows more than one only
 /// after data was copied into it from other files.

@@ -10,15 +10,13 @@ use pathwalk::permission::AclKind;
 use pathwalk::{AclState, Attributes, Errno, FileType, Inherited, InodeFlags, NewKind, NewNode, Node};
 
 use super::copy_up::{KEPT_FLAGS, bits_of};
+use super::data::PAGE_BLOCKS;
 use super::{Found, Inner, free, record, record_mut};
 use crate::rows::{self, Entry, FirstName, Names, Pages, Place, Record, Row, Tag, Target};
 use crate::tree::Tree;
 
 /// The longest body of a link that takes no page, as on a tmpfs.
 const SHORT_BODY: usize = 127;
-
-/// The blocks of a page.
-const PAGE_BLOCKS: u64 = 8;
 
 impl Inner {
     /// Makes a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed.
