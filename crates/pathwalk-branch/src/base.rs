@@ -29,6 +29,7 @@ use pathwalk::{
 
 use crate::branch::Way;
 use crate::rows::{self, KeyBytes, Row};
+use crate::stamp::Stamp;
 
 /// The first number of a new node. Inode numbers of the base are below it, or are not used.
 pub(crate) const FIRST_NEW: u64 = 1 << 62;
@@ -74,6 +75,13 @@ pub(crate) struct Origin {
     pub(crate) extras: Vec<(KeyBytes, Row)>,
     /// The way by which it was found, if it was found by a name.
     pub(crate) way: Option<Arc<Way>>,
+}
+
+impl Origin {
+    /// Returns the stamp of the node as it was.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp::of(&self.attributes, self.cookie)
+    }
 }
 
 impl PartialEq for Origin {

@@ -52,6 +52,7 @@ mod file_system;
 mod open_file;
 mod options;
 mod rows;
+mod stamp;
 mod tree;
 
 pub use blobs::{BlobId, BlobStore, MemoryBlobs};

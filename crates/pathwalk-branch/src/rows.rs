@@ -30,6 +30,7 @@ use smallvec::SmallVec;
 
 use crate::base::Origin;
 use crate::blobs::Blob;
+use crate::stamp::Stamp;
 
 /// The bytes of a key.
 pub(crate) type KeyBytes = SmallVec<[u8; 64]>;
@@ -115,7 +116,16 @@ pub(crate) struct Entry {
     /// The node that the name leads to; `None` if it was removed.
     pub(crate) target: Option<Target>,
     /// The node that the base has under this name, as of when the entry was made.
-    pub(crate) hides: Option<Target>,
+    pub(crate) hides: Option<Hidden>,
+}
+
+/// A node of the base that an entry hides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hidden {
+    pub(crate) target: Target,
+    /// What it was when the branch copied it; of a directory that was removed, with all that was in
+    /// it.
+    pub(crate) stamp: Stamp,
 }
 
 /// A part of a file.

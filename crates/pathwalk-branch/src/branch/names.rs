@@ -12,7 +12,8 @@ use pathwalk::{AclState, Attributes, Errno, FileType, Inherited, InodeFlags, New
 use super::copy_up::{KEPT_FLAGS, bits_of};
 use super::data::PAGE_BLOCKS;
 use super::{Found, Inner, free, record, record_mut};
-use crate::rows::{self, Entry, FirstName, Names, Pages, Place, Record, Row, Tag, Target};
+use crate::rows::{self, Entry, FirstName, Hidden, Names, Pages, Place, Record, Row, Tag, Target};
+use crate::stamp::Stamp;
 use crate::tree::Tree;
 
 /// The longest body of a link that takes no page, as on a tmpfs.
@@ -143,10 +144,42 @@ impl Inner {
         let lost = record_mut(tree, number)?;
         lost.attributes.nlink = if lost.is_directory() { 0 } else { lost.attributes.nlink.saturating_sub(1) };
         lost.touch_ctime(now);
-        if lost.attributes.nlink == 0 && !self.live.lock().orphan(number) {
-            free(tree, number);
+        if lost.attributes.nlink == 0 {
+            self.note_contents(tree, number);
+            if !self.live.lock().orphan(number) {
+                free(tree, number);
+            }
         }
         Ok(())
+    }
+
+    /// Adds what a directory of the base had in it when it was removed to the stamp of the entry
+    /// that hides it. The rows that know of it go with the directory.
+    fn note_contents(&self, tree: &mut Tree<Row>, number: u64) {
+        let Some(Record { names: Names::Merged, origin: Some(origin), .. }) = record(tree, number) else { return };
+        let Some(way) = origin.way.clone() else { return };
+        let contents = self.contents(tree, number);
+        let key = self.shared.entry_key(way.dir, &way.name);
+        if let Some(Row::Entry(Entry { hides: Some(hidden), .. })) = tree.get_mut(&key)
+            && hidden.target.number == number
+        {
+            hidden.stamp = hidden.stamp.with(contents);
+        }
+    }
+
+    /// Returns the stamp of the names of the base that a directory hides. A node that lives on
+    /// under another name counts without its content.
+    fn contents(&self, tree: &Tree<Row>, dir: u64) -> Stamp {
+        let prefix = rows::of(dir, Tag::Entry);
+        let entries = tree.with_prefix(&prefix).filter_map(|(key, row)| match row {
+            Row::Entry(Entry { hides: Some(hidden), .. }) => Some((rows::hash_and_name(&key[9..])?.1, *hidden)),
+            _ => None,
+        });
+        let named = |(name, Hidden { target, stamp }): (&[u8], Hidden)| {
+            let lives = record(tree, target.number).is_some_and(|record| record.attributes.nlink > 0);
+            Stamp::of_name(name, target.number, if lives { Stamp::default() } else { stamp })
+        };
+        entries.map(named).fold(Stamp::default(), Stamp::with)
     }
 
     /// Returns those of some nodes, whose last names are to be removed, that are held, and makes
@@ -196,7 +229,7 @@ impl Inner {
         let before = self.entry(tree, dir, name);
         let hides = match before {
             Some(entry) => entry.hides,
-            None => was.filter(|found| found.base.is_some()).map(|found| found.target),
+            None => was.filter(|found| found.base.is_some()).map(|found| hidden(tree, found.target)),
         };
         match (target, hides) {
             (None, None) => _ = tree.remove(&key),
@@ -217,6 +250,12 @@ impl Inner {
         record.touch(now);
         Ok(())
     }
+}
+
+/// Returns what an entry keeps of a node of the base that it hides, which was copied.
+fn hidden(tree: &Tree<Row>, target: Target) -> Hidden {
+    let origin = record(tree, target.number).and_then(|record| record.origin.as_ref());
+    Hidden { target, stamp: origin.map_or_else(Stamp::default, |origin| origin.stamp()) }
 }
 
 /// Counts names of a directory, each of which takes so many bytes, and directories among them.

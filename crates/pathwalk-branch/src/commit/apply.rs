@@ -69,7 +69,7 @@ fn apply_names(ours: &Side<'_>, merged: &mut Tree<Row>) -> BTreeMap<u64, Count> 
         for entry in group.entries() {
             let before = match merged.get(entry.key) {
                 Some(Row::Entry(entry)) => entry.target,
-                _ => entry.new.and_then(|entry| entry.hides),
+                _ => entry.new.and_then(|entry| entry.hides).map(|hidden| hidden.target),
             };
             for (target, by) in [(before, -1), (entry.new.and_then(|entry| entry.target), 1)] {
                 let Some(target) = target else { continue };

@@ -45,7 +45,7 @@ impl Moves {
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for (dir, group) in groups.iter() {
             for entry in group.entries() {
-                let hidden = entry.new.and_then(|new| new.hides);
+                let hidden = entry.new.and_then(|new| new.hides).map(|hidden| hidden.target);
                 let before = entry.old.map_or(hidden, |old| old.target);
                 let after = entry.new.and_then(|new| new.target);
                 if before != after {
