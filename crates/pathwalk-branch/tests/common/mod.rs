@@ -1,5 +1,8 @@
 //! Bases for the tests: one in memory, and one on a directory of the host.
 
+#[allow(dead_code, reason = "not every test uses all of it")]
+pub(crate) mod trees;
+
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_branch::{Branches, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
