@@ -12,15 +12,18 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pathwalk::{Context, Errno, Timestamp};
 
-use crate::base::Base;
+use crate::base::{Base, FIRST_NEW};
 use crate::blobs::{BlobStore, MemoryBlobs};
-use crate::branch::{Inner, Shared};
+use crate::branch::{Data, Inner, NameHash, Shared};
 use crate::commit;
-use crate::commit::onto_base::{self, Outcome};
+use crate::commit::onto_base::{self, Done, Outcome};
 use crate::diff::{self, Change};
 use crate::error::Error;
-use crate::options::Options;
+use crate::numbers::Numbers;
+use crate::options::{Options, SyncEvery};
 use crate::rows::Row;
+use crate::store::Store;
+use crate::stored::{self, Keeper, Stored};
 use crate::tree::Tree;
 
 /// The longest name of a branch, in bytes.
@@ -72,6 +75,7 @@ impl std::fmt::Debug for Branch {
 pub struct Branches {
     shared: Arc<Shared>,
     table: Mutex<Table>,
+    keeper: Option<Keeper>,
 }
 
 /// The branches by their names.
@@ -137,16 +141,88 @@ impl Branches {
     /// ```
     pub fn with_store(base: Context, options: Options, store: impl BlobStore + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
-        recover(&base)?;
-        let base = Base::new(base).map_err(refused())?;
-        let shared = Arc::new(Shared::new(base, Arc::new(store), options).map_err(refused())?);
-        Ok(Branches { shared, table: Mutex::default() })
+        let recovered = recover(&base)?;
+        let base = Base::new(base, Numbers::within(FIRST_NEW..u64::MAX)).map_err(refused())?;
+        let shared = Shared::new(base, Data::Blobs(Arc::new(store)), options, NameHash::random()).map_err(refused())?;
+        recovered.into_iter().for_each(Done::clean);
+        Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper: None })
+    }
+
+    /// Opens the branches of a base that are in a store, where they outlive the process.
+    ///
+    /// A branch is durable as it was when it was last synced: by `fsync` of any file in it, by a
+    /// `sync` of the `Vfs` that shows it, by [`sync`](Self::sync), every five seconds
+    /// ([`Options::sync_every`]), and when this list is dropped. Each of them stores all of the
+    /// branch, as a commit of a journal does. After a crash, the branch is as one of them has left
+    /// it. [`fork`](Self::fork), [`drop`](Self::drop), [`commit`](Self::commit) and
+    /// [`set_note`](Self::set_note) are durable when they return, each as a whole.
+    ///
+    /// Several processes may open one store. A branch is used by one of them at a time, from its
+    /// first use until the list is dropped and no `Vfs` has the branch any more. Meanwhile the
+    /// others may list and compare it, and fork it, as it was synced last; all else of it is
+    /// [`InUse`](Error::InUse). The rows of a branch are in memory while it is used, those that it
+    /// shares with other branches once.
+    ///
+    /// A store is for one base. [`OtherBase`](Error::OtherBase) if the root of this one is another
+    /// node than that of the branches in it.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, DiskStore, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/file", "text")?;
+    /// drop((branches, work));
+    ///
+    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.get("work")?)?.context(Credentials::root());
+    /// assert_eq!(work.read_to_string("/file")?, "text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(base: Context, options: Options, store: impl Store + 'static) -> Result<Branches, Error> {
+        let refused = || Error::base("use this tree as a base");
+        let recovered = recover(&base)?;
+        let store: Arc<dyn Store> = Arc::new(store);
+        let base = Base::new(base, stored::node_numbers(&store)).map_err(refused())?;
+        let stored = Arc::new(Stored::new(store));
+        let hasher = stored.hasher(&base)?;
+        let SyncEvery(every) = options.sync_every;
+        let keeper = every.map(|every| Keeper::new(&stored, every)).transpose();
+        let keeper = keeper.map_err(Error::base("start the thread that syncs branches"))?;
+        let shared = Shared::new(base, Data::Stored(stored), options, hasher).map_err(refused())?;
+        let branches = Branches { shared: Arc::new(shared), table: Mutex::default(), keeper };
+        branches.recovered(recovered)?;
+        Ok(branches)
+    }
+
+    /// Drops a branch whose commit onto the base was finished after a crash.
+    fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
+        match (recovered, self.in_store()) {
+            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done),
+            (Some(done), _) => {
+                done.clean();
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn in_store(&self) -> Option<&Stored> {
+        self.shared.stored.as_deref()
     }
 
     /// Makes a branch of another one as that is now, or of the base. Cost: constant, and one step
     /// for each open file of the parent that has no name any more; those are not in the fork.
     pub fn fork(&self, parent: Option<&str>, name: &str) -> Result<Branch, Error> {
         check_name(name)?;
+        if let Some(stored) = self.in_store() {
+            stored.fork(&self.shared, parent, name)?;
+            return stored.get(&self.shared, name);
+        }
         let mut table = self.table.lock();
         if table.contains_key(name) {
             return Err(Error::Exists(name.to_owned()));
@@ -155,17 +231,30 @@ impl Branches {
             Some(parent) => find(&table, parent)?.branch.0.snapshot(),
             None => Tree::default(),
         };
-        let branch = Branch(Inner::new(&self.shared, forked.clone()));
+        let branch = Branch(Inner::new(&self.shared, forked.clone(), None));
         let (parent, created) = (parent.map(str::to_owned), self.shared.now());
         let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new() };
         table.insert(name.to_owned(), listed);
         Ok(branch)
     }
 
+    /// Does the same, and does not use the branch: of a store, nothing is loaded, and the branch is
+    /// left for any process to use.
+    pub fn fork_only(&self, parent: Option<&str>, name: &str) -> Result<(), Error> {
+        check_name(name)?;
+        match self.in_store() {
+            Some(stored) => stored.fork(&self.shared, parent, name),
+            None => self.fork(parent, name).map(drop),
+        }
+    }
+
     /// Returns a branch.
     ///
     /// [`Branches::list`] has an example.
     pub fn get(&self, name: &str) -> Result<Branch, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.get(&self.shared, name);
+        }
         Ok(find(&self.table.lock(), name)?.branch.clone())
     }
 
@@ -179,27 +268,33 @@ impl Branches {
     /// branches.fork(None, "work")?;
     /// branches.fork(Some("work"), "step")?;
     /// branches.set_note("step", "removes the build directory")?;
-    /// let [step, work] = &branches.list()[..] else { panic!() };
+    /// let [step, work] = &branches.list()?[..] else { panic!() };
     /// assert_eq!((&*step.name, step.parent.as_deref()), ("step", Some("work")));
     /// assert_eq!(step.note, "removes the build directory");
     /// assert_eq!((&*work.name, &work.parent), ("work", &None));
     /// assert!(branches.get("step").is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn list(&self) -> Vec<BranchInfo> {
+    pub fn list(&self) -> Result<Vec<BranchInfo>, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.list();
+        }
         let info = |(name, listed): (&String, &Listed)| BranchInfo {
             name: name.clone(),
             parent: listed.parent.clone(),
             created: listed.created,
             note: listed.note.clone(),
         };
-        self.table.lock().iter().map(info).collect()
+        Ok(self.table.lock().iter().map(info).collect())
     }
 
     /// Sets the note of a branch.
     ///
     /// [`Branches::list`] has an example.
     pub fn set_note(&self, name: &str, note: &str) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.set_note(&self.shared.base, name, note);
+        }
         let mut table = self.table.lock();
         let listed = table.get_mut(name).ok_or_else(|| Error::NoBranch(name.to_owned()))?;
         listed.note = note.to_owned();
@@ -208,6 +303,9 @@ impl Branches {
 
     /// Drops a branch, which has no forks, with all that it changed. A `Vfs` that has it keeps it.
     pub fn drop(&self, name: &str) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.drop(&self.shared.base, name);
+        }
         let mut table = self.table.lock();
         check_no_forks(&table, name)?;
         table.remove(name);
@@ -222,6 +320,9 @@ impl Branches {
     ///
     /// [`Change`] has an example.
     pub fn diff(&self, name: &str) -> Result<Vec<Change>, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.diff(&self.shared, name);
+        }
         let table = self.table.lock();
         let listed = find(&table, name)?;
         let (old, new) = (listed.forked.clone(), listed.branch.0.snapshot());
@@ -272,12 +373,16 @@ impl Branches {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(&self, name: &str) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            self.recovered(recover(self.shared.base.context())?)?;
+            return stored.commit(&self.shared, name);
+        }
         let mut table = self.table.lock();
         check_no_forks(&table, name)?;
         let listed = find(&table, name)?;
         let Some(parent) = listed.parent.as_deref() else { return self.commit_onto_base(&mut table, name) };
         let parent = find(&table, parent)?.branch.clone();
-        let conflicts = commit::commit(&listed.forked, &listed.branch.0.snapshot(), &parent.0);
+        let conflicts = commit::commit(&listed.forked, &listed.branch.0.snapshot(), &parent.0, |_| Ok(()));
         let conflicts = conflicts.map_err(Error::base("look at the base"))?;
         if !conflicts.is_empty() {
             return Err(Error::Conflicts { name: name.to_owned(), conflicts });
@@ -287,10 +392,13 @@ impl Branches {
     }
 
     fn commit_onto_base(&self, table: &mut Table, name: &str) -> Result<(), Error> {
-        let finished = recover(self.shared.base.context())?;
-        if finished.is_some_and(|(of, finished)| of == self.shared.identity() && finished == name) {
-            table.remove(name);
-            return Ok(());
+        if let Some(done) = recover(self.shared.base.context())? {
+            let is_it = done.list == self.shared.identity() && done.branch == name;
+            done.clean();
+            if is_it {
+                table.remove(name);
+                return Ok(());
+            }
         }
         let branch = find(table, name)?.branch.clone();
         match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
@@ -323,7 +431,16 @@ impl Branches {
         self.shared.pump.catch_up();
     }
 
-    /// Returns the number of bytes that all branches have stored.
+    /// Makes all branches durable that this process uses, as they are now. Without a store there is
+    /// nothing to do.
+    ///
+    /// [`Branches::open`] says when else that is done.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.in_store().map_or(Ok(()), Stored::sync_all)
+    }
+
+    /// Returns the number of bytes of data that all branches have stored: in a store on a disk,
+    /// those that they take there, also for branches that were dropped.
     ///
     /// [`Branches::with_store`] has an example.
     pub fn stored(&self) -> u64 {
@@ -338,17 +455,23 @@ impl std::fmt::Debug for Branches {
 }
 
 /// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
-/// left alone. Returns the list and the name of a branch whose commit was finished.
-fn recover(base: &Context) -> Result<Option<(u64, String)>, Error> {
+/// left alone. Returns a commit that was finished.
+fn recover(base: &Context) -> Result<Option<Done>, Error> {
     match onto_base::recover(base) {
-        Ok(None) => Ok(None),
-        Ok(Some(done)) => {
-            let branch = (done.list, done.branch.clone());
-            done.clean();
-            Ok(Some(branch))
-        }
         Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
-        Err(failure) => Err(Error::of_commit("", failure)),
+        recovered => recovered.map_err(|failure| Error::of_commit("", failure)),
+    }
+}
+
+impl Drop for Branches {
+    /// Makes all branches durable, and leaves them to other processes. [`sync`](Self::sync) reports
+    /// errors; this does not.
+    fn drop(&mut self) {
+        self.keeper = None;
+        if let Some(stored) = self.in_store() {
+            _ = stored.sync_all();
+            stored.close();
+        }
     }
 }
 

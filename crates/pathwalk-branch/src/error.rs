@@ -79,6 +79,24 @@ pub enum Error {
         /// The error of the base.
         errno: Errno,
     },
+    /// Another process uses the branch.
+    #[error("another process uses the branch \"{0}\": end that process, or wait for its end")]
+    InUse(String),
+    /// The store has branches of another base.
+    #[error("the store has branches of another base: open it with that one, or choose another store")]
+    OtherBase,
+    /// The store was written by another version of this library, in a form that this one does not
+    /// know.
+    #[error("the store was written by another version of pathwalk: use that version, or choose another store")]
+    OtherVersion,
+    /// The store refused an operation.
+    #[error("cannot {action}: {errno}")]
+    Store {
+        /// The operation.
+        action: &'static str,
+        /// The error of the store: `EIO` for one that is damaged.
+        errno: Errno,
+    },
     /// The base refused an operation.
     #[error("cannot {action}: {errno}")]
     Base {
@@ -124,6 +142,14 @@ impl Error {
         match left {
             Left::Nothing => Error::NotCommitted { name, action, path, errno },
             Left::Decided => Error::Unfinished { name, action, path, errno },
+        }
+    }
+
+    /// Returns what an operation of a file system fails with for this.
+    pub(crate) fn errno(&self) -> Errno {
+        match self {
+            Error::Store { errno, .. } | Error::Base { errno, .. } => *errno,
+            _ => Errno::EIO,
         }
     }
 

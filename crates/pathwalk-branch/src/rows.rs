@@ -29,8 +29,8 @@ use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{Attributes, FileType, InodeFlags};
 use smallvec::SmallVec;
 
-use crate::base::Origin;
 use crate::blobs::Blob;
+use crate::origin::Origin;
 use crate::stamp::Stamp;
 
 /// The bytes of a key.

@@ -94,6 +94,10 @@ fn merged(forked: &Copied, ours: &Copied, theirs: &Copied) -> Copied {
     merged
 }
 
+fn context_of(branch: &Option<Branch>) -> &Context {
+    &branch.as_ref().expect("it is there").context
+}
+
 struct World {
     ground: Ground,
     branches: Vec<Option<Branch>>,
@@ -155,6 +159,16 @@ impl World {
         }
     }
 
+    /// Closes the store and opens it again, with all that was open.
+    fn reopen(&mut self) {
+        let nowhere = self.ground.base.clone();
+        self.branches.iter_mut().flatten().for_each(|branch| branch.context = nowhere.clone());
+        self.ground.reopen();
+        for branch in self.branches.iter_mut().flatten() {
+            branch.context = self.ground.again(&branch.name);
+        }
+    }
+
     fn step(&mut self, random: &mut Rng) {
         let there: Vec<usize> = (0..self.branches.len()).filter(|at| self.branches[*at].is_some()).collect();
         let at = there[random.usize(..there.len())];
@@ -167,6 +181,8 @@ impl World {
                 self.ground.branches.drop(&branch.name).expect("it has no forks");
             }
             7 => self.check_all(),
+            8 if self.ground.is_stored() => self.reopen(),
+            9 => context_of(&self.branches[at]).syncfs("/").expect("there is room"),
             _ => {
                 let branch = self.branches[at].as_mut().expect("it is there");
                 branch.renames += u64::from(change(&branch.context, random));
@@ -202,7 +218,7 @@ fn branches_are_as_whole_copies() {
             let names: Vec<_> = branches.iter().flatten().map(|branch| branch.name.clone()).rev().collect();
             drop(branches);
             names.iter().for_each(|name| ground.branches.drop(name).expect("its forks are gone"));
-            assert_eq!(ground.branches.stored(), 0, "all data went with the branches");
+            assert!(ground.has_stored(0), "all data went with the branches");
         }
     }
     println!("{committed} commits, and {refused} with conflicts");

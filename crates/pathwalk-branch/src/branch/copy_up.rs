@@ -10,8 +10,9 @@ use pathwalk::permission::AclKind;
 use pathwalk::{AclState, Errno, FileType, InodeFlags, StatxFlags};
 
 use super::{Inner, record_mut};
-use crate::base::{Copied, Origin};
+use crate::base::Copied;
 use crate::extents::{Extents, PAGE};
+use crate::origin::Origin;
 use crate::rows::{self, Counted, Extent, FirstName, Names, Pages, Place, Record, Row, Tag, What};
 use crate::tree::Tree;
 

@@ -49,7 +49,7 @@ impl Inner {
     fn add_node(&self, tree: &mut Tree<Row>, dir: u64, new: &NewNode<'_>, first_name: FirstName) -> Result<u64, Errno> {
         let above = self.inode_flags_in(tree, dir)?;
         let inherited = new.inherit(self.acl_in(tree, dir, AclKind::Default)?.as_ref());
-        let number = self.shared.base.new_number();
+        let number = self.shared.base.new_number()?;
         let flags = above & (InodeFlags::NODUMP | InodeFlags::NOATIME);
         let record = self.new_record(new, &inherited, number, flags, first_name);
         tree.insert(&rows::of(number, Tag::Record), Row::Record(Arc::new(record)));

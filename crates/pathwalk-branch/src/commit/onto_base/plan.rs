@@ -8,13 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pathwalk::{Errno, FileType, Handle, StatxFlags};
+use pathwalk::{Attributes, Errno, FileType, Handle, StatxFlags};
 
 use super::super::checks::shows_changed_base;
 use super::super::{Conflict, ConflictKind};
-use crate::base::{Base, Origin};
+use crate::base::Base;
 use crate::branch::{Inner, record};
 use crate::diff::{Aspects, DEEPEST, Group, Groups, Moves, Named, aspects, path_at, path_of};
+use crate::origin::Origin;
 use crate::rows::{self, Entry, Record, Row, Tag, Target};
 use crate::stamp::Stamp;
 use crate::tree::Tree;
@@ -84,10 +85,10 @@ impl<'a> Plan<'a> {
             if !self.lives(number) {
                 continue;
             }
-            if self.compare_node(number, group, &origin)? {
+            if let Some(node) = self.compare_node(number, group, &origin)? {
                 for entry in group.entries() {
                     if let Some(new) = entry.new {
-                        self.compare_name(number, &origin.handle, entry.name, &new)?;
+                        self.compare_name(number, &node, entry.name, &new)?;
                     }
                 }
             }
@@ -95,17 +96,15 @@ impl<'a> Plan<'a> {
         self.find_moved_out()
     }
 
-    /// Compares a node that was copied. Returns false if the base has it no longer.
-    fn compare_node(&mut self, number: u64, group: &Group, origin: &Origin) -> Result<bool, Errno> {
-        let now = origin.handle.attributes().ok().filter(|now| now.nlink > 0);
-        let has_place = || origin.handle.kind() != FileType::Directory || self.base.path(&origin.handle).is_ok();
-        let Some(now) = now.filter(|_| has_place()) else {
+    /// Compares a node that was copied, and returns it; `None` if the base has it no longer.
+    fn compare_node(&mut self, number: u64, group: &Group, origin: &Origin) -> Result<Option<Handle>, Errno> {
+        let Some((node, now)) = self.node_of(origin)? else {
             self.add(number, ConflictKind::RemovedInParent);
-            return Ok(false);
+            return Ok(None);
         };
         self.base.check_device(&now)?;
         let what = aspects(&self.common, self.tree, number, group);
-        let both = what & self.changed_in_base(number, origin)?;
+        let both = what & self.changed_in_base(number, &node, origin)?;
         if !both.is_empty() {
             self.add(number, ConflictKind::Changed(both));
         }
@@ -115,18 +114,29 @@ impl<'a> Plan<'a> {
         let has_names = group.entries().next().is_some();
         let has_new_time = |record: &Record| record.attributes.mtime != origin.attributes.mtime;
         if !what.is_empty() || has_names || record(self.tree, number).is_some_and(has_new_time) {
-            self.changed.push(Changed { number, node: origin.handle.clone(), what });
+            self.changed.push(Changed { number, node: node.clone(), what });
         }
-        Ok(true)
+        Ok(Some(node))
+    }
+
+    /// Returns the node that was copied, with its attributes as they are now.
+    fn node_of(&self, origin: &Origin) -> Result<Option<(Handle, Attributes)>, Errno> {
+        let node = match origin.handle(self.base) {
+            Err(Errno::ESTALE) => return Ok(None),
+            node => node?,
+        };
+        let now = node.attributes().ok().filter(|now| now.nlink > 0);
+        let has_place = || node.kind() != FileType::Directory || self.base.path(&node).is_some();
+        Ok(now.filter(|_| has_place()).map(|now| (node, now)))
     }
 
     /// Returns what the base has changed of a node since it was copied.
-    fn changed_in_base(&self, number: u64, origin: &Origin) -> Result<Aspects, Errno> {
+    fn changed_in_base(&self, number: u64, node: &Handle, origin: &Origin) -> Result<Aspects, Errno> {
         let mut changed = Aspects::empty();
         if self.base.check_unchanged(origin).is_ok() {
             return Ok(changed);
         }
-        let now = self.base.copied(&origin.handle, number, None)?.origin;
+        let now = self.base.copied(node, number, None)?.origin;
         let (was, is) = (&origin.attributes, &now.attributes);
         let is_directory = was.kind == FileType::Directory;
         let has_new_data = (was.size, was.mtime) != (is.size, is.mtime) || was.ctime == is.ctime;
@@ -177,7 +187,7 @@ impl<'a> Plan<'a> {
         let mut stamp = self.base.stamp(node)?;
         let mut open = vec![node.clone()];
         while let Some(dir) = open.pop().filter(|_| node.kind() == FileType::Directory) {
-            let of = self.base.number(&dir, &dir.attributes()?);
+            let of = self.base.number(&dir, &dir.attributes()?)?;
             for listed in self.base.list(&dir)? {
                 let Some(node) = self.base.lookup(&dir, &listed.name)? else { continue };
                 let number = self.inner.number(self.tree, &node)?;
@@ -212,8 +222,10 @@ impl<'a> Plan<'a> {
         let numbers: BTreeSet<u64> = without_rows.map(|named| named.target.number).collect();
         for number in numbers.difference(&known) {
             let Some(Record { origin: Some(origin), .. }) = record(self.tree, *number) else { continue };
-            let node = origin.handle.clone();
-            let attributes = node.attributes()?;
+            let Some((node, attributes)) = self.node_of(origin)? else {
+                self.add(*number, ConflictKind::RemovedInParent);
+                continue;
+            };
             let is_directory = attributes.kind == FileType::Directory;
             match self.base.place(&node) {
                 Ok((dir, name)) if is_directory || attributes.nlink == 1 => {
@@ -237,8 +249,10 @@ impl<'a> Plan<'a> {
                     named.name.clone()
                 }
                 None => {
-                    let origin = record(self.tree, number).and_then(|record| record.origin.as_ref());
-                    let node = known.take().or_else(|| origin.map(|origin| origin.handle.clone())).ok_or(Errno::ESTALE)?;
+                    let node = match known.take() {
+                        Some(node) => node,
+                        None => self.copied_from(number)?,
+                    };
                     let (dir, name) = self.base.place(&node)?;
                     (number, known) = (self.inner.number(self.tree, &dir)?, Some(dir));
                     name
@@ -251,6 +265,12 @@ impl<'a> Plan<'a> {
         }
         names.reverse();
         Ok(names.join(&b'/'))
+    }
+
+    /// Returns the node of the base from which a node was copied: `ESTALE` if there is none.
+    pub(super) fn copied_from(&self, number: u64) -> Result<Handle, Errno> {
+        let origin = record(self.tree, number).and_then(|record| record.origin.as_ref());
+        origin.ok_or(Errno::ESTALE)?.handle(self.base)
     }
 
     /// Returns whether a node that the tree has has a name.
