@@ -32,6 +32,7 @@ use crate::branch::Way;
 use crate::numbers::Numbers;
 use crate::origin::Origin;
 use crate::rows::{self, Row};
+use crate::stamp::Stamp;
 
 /// The first number of a new node. Inode numbers of the base are below it, or are not used.
 pub(crate) const FIRST_NEW: u64 = 1 << 62;
@@ -114,6 +115,11 @@ impl Base {
         Ok(if statfs.blocks == 0 { u64::MAX } else { statfs.blocks.saturating_mul(statfs.block_size) })
     }
 
+    /// Fails with `EXDEV` for a node on another device than the root of the base.
+    pub(crate) fn check_device(&self, attributes: &Attributes) -> Result<(), Errno> {
+        if attributes.device == self.device { Ok(()) } else { Err(Errno::EXDEV) }
+    }
+
     /// Returns a number for a new node.
     pub(crate) fn new_number(&self) -> Result<u64, Errno> {
         self.next.next()
@@ -182,6 +188,12 @@ impl Base {
         let opened = self.context.reopen(node, OpenFlags::READ | OpenFlags::NOATIME);
         // A base that others own may refuse to leave the times of access.
         if let Err(Errno::EPERM) = opened { self.context.reopen(node, OpenFlags::READ) } else { opened }
+    }
+
+    /// Returns the stamp of a node as it is now.
+    pub(crate) fn stamp(&self, node: &Handle) -> Result<Stamp, Errno> {
+        let cookie = self.cookie(node)?;
+        Ok(Stamp::of(&node.attributes()?, cookie))
     }
 
     /// Returns a node as it is now, for extents that show it.
@@ -258,24 +270,26 @@ impl Base {
         self.context.lookup_by_handle(&self.root, handle)
     }
 
-    /// Returns the path of a node from the root of the base, without a slash at its beginning;
-    /// `None` if it has none.
-    pub(crate) fn path(&self, node: &Handle) -> Option<Box<[u8]>> {
-        let (path, root) = (node.path().ok()?, self.root.path().ok()?);
-        let below = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))?;
-        match below.split_first() {
-            None => Some(Box::default()),
-            Some((b'/', rest)) => Some(rest.into()),
-            Some(_) => None,
+    /// Returns the path of a node from the root of the base on, without a slash at either end:
+    /// `ESTALE` if it has none.
+    pub(crate) fn path(&self, node: &Handle) -> Result<Vec<u8>, Errno> {
+        let (path, root) = (node.path().map_err(|_| Errno::ESTALE)?, self.root.path()?);
+        let below = path.strip_prefix(&root[..]).ok_or(Errno::ESTALE)?;
+        match below.strip_prefix(b"/") {
+            Some(below) => Ok(below.to_vec()),
+            None if below.is_empty() || root == b"/" => Ok(below.to_vec()),
+            None => Err(Errno::ESTALE),
         }
     }
 
     /// Returns the directory of a node, and its name there: `ESTALE` if it has none.
     pub(crate) fn place(&self, node: &Handle) -> Result<(Handle, Box<[u8]>), Errno> {
-        let path = node.path().map_err(|_| Errno::ESTALE)?;
-        let slash = path.iter().rposition(|byte| *byte == b'/').ok_or(Errno::ESTALE)?;
-        let (dir, name) = (&path[..slash.max(1)], &path[slash + 1..]);
-        let dir = self.context.lookup(dir).map_err(|_| Errno::ESTALE)?;
+        let path = self.path(node)?;
+        let (dir, name) = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&b""[..], &path[..]),
+        };
+        let dir = self.context.lookup_at(&self.root, dir, AtFlags::EMPTY_PATH).map_err(|_| Errno::ESTALE)?;
         match self.lookup(&dir, name)? {
             Some(found) if found.node_id() == node.node_id() => Ok((dir, name.into())),
             _ => Err(Errno::ESTALE),

@@ -44,13 +44,14 @@ use crate::blobs::BlobStore;
 use crate::error::Error;
 use crate::events::Pump;
 use crate::options::Options;
-use crate::rows::{self, Record, Row, Tag};
+use crate::rows::{self, Counted, Names, Record, Row, Tag};
+use crate::stamp::Stamp;
 use crate::stored::{Home, Stored};
 use crate::tree::Tree;
 use live::Live;
 use siphasher::sip::SipHasher13;
 
-pub(crate) use copy_up::shows_base_alone;
+pub(crate) use copy_up::{KEPT_INODE_FLAGS, shows_base_alone};
 pub(crate) use data::BaseFiles;
 pub(crate) use find::{Found, number_of};
 pub(crate) use listing::BaseNames;
@@ -134,6 +135,11 @@ impl Shared {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.options.now()
+    }
+
+    /// Returns a number that tells these branches from others.
+    pub(crate) fn identity(&self) -> u64 {
+        self.hasher.hash_one("identity")
     }
 
     pub(crate) fn hash(&self, name: &[u8]) -> u64 {
@@ -242,11 +248,29 @@ fn without(mut tree: Tree<Row>, numbers: impl IntoIterator<Item = u64>) -> Tree<
     tree
 }
 
-/// Removes all rows of a node.
+/// Removes all rows of a node, but for what it was, if no entry says it.
 pub(crate) fn free(tree: &mut Tree<Row>, number: u64) {
     let prefix = number.to_be_bytes();
+    let removed = removed(tree, number);
     let keys: Vec<_> = tree.with_prefix(&prefix).map(|(key, _)| key.clone()).collect();
     keys.iter().for_each(|key| _ = tree.remove(key));
+    if let Some(stamp) = removed {
+        tree.insert(&rows::of(number, Tag::Removed), Row::Removed(stamp));
+    }
+}
+
+/// Returns the stamp of a node of the base that is removed, if no entry has it.
+fn removed(tree: &Tree<Row>, number: u64) -> Option<Stamp> {
+    if let Some(Row::Removed(stamp)) = tree.get(&rows::of(number, Tag::Removed)) {
+        return Some(*stamp);
+    }
+    match record(tree, number)? {
+        Record { counted: Counted::Alone, origin: Some(origin), names, .. } => Some(match names {
+            Names::Merged => origin.stamp().with(names::contents(tree, number).0),
+            Names::Own => origin.stamp(),
+        }),
+        _ => None,
+    }
 }
 
 impl Record {

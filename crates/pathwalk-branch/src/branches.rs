@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pathwalk::{Context, Timestamp};
+use pathwalk::{Context, Errno, Timestamp};
 
 use crate::base::{Base, FIRST_NEW};
 use crate::blobs::{BlobStore, MemoryBlobs};
 use crate::branch::{Data, Inner, NameHash, Shared};
 use crate::commit;
+use crate::commit::onto_base::{self, Outcome};
 use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
@@ -140,6 +141,7 @@ impl Branches {
     /// ```
     pub fn with_store(base: Context, options: Options, store: impl BlobStore + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
+        recover(&base)?;
         let base = Base::new(base, Numbers::within(FIRST_NEW..u64::MAX)).map_err(refused())?;
         let shared = Shared::new(base, Data::Blobs(Arc::new(store)), options, NameHash::random()).map_err(refused())?;
         Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper: None })
@@ -189,7 +191,8 @@ impl Branches {
         let SyncEvery(every) = options.sync_every;
         let keeper = every.map(|every| Keeper::new(&stored, every)).transpose();
         let keeper = keeper.map_err(Error::base("start the thread that syncs branches"))?;
-        let shared = Shared::new(base, Data::Stored(stored), options, hasher).map_err(refused())?;
+        let shared = Shared::new(base, Data::Stored(Arc::clone(&stored)), options, hasher).map_err(refused())?;
+        stored.recover(&shared)?;
         Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper })
     }
 
@@ -312,13 +315,48 @@ impl Branches {
         Ok(diff::changes(&old, &new, self.shared.root))
     }
 
-    /// Applies what a branch changed to its parent, and drops it from the list. If the parent
-    /// changed the same things since the fork, nothing is done, and the error has all conflicts.
-    /// What another thread changes in the branch after the commit has begun is lost.
+    /// Applies what a branch changed to its parent, or to the base, and drops it from the list. If
+    /// the other has changed the same things meanwhile, nothing is done, and the error has all
+    /// conflicts. What another thread changes in the branch after the commit has begun is lost.
+    ///
+    /// # Onto another branch
     ///
     /// All observers of the parent see all of it or nothing: an operation that begins after another
     /// one has seen something of the commit sees all of it. Files that are open on the parent and
     /// were removed stay usable. Cost: what was changed in both since the fork.
+    ///
+    /// # Onto the base
+    ///
+    /// The base changes in steps, which other programs see. A crash leaves none of it: what is new
+    /// is staged in `.pathwalk-commit`, a directory in the root of the base, and a journal there
+    /// says what is to be done. The next [`Branches`] of this base finishes a commit that was
+    /// decided, and undoes one that was not. If a step fails, because another program is in its
+    /// way, all is undone. Files that stay keep their inodes, so hard links and open files stay.
+    ///
+    /// The context of the base does all of it: it needs the right to write into the root of the
+    /// base, and to set what the branch has set (`EPERM` for owners and devices, as ever). `EXDEV`
+    /// for changes below a mount in the base, `EBUSY` while another commit is under way, `ENOSPC`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, ConflictKind, Error};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/notes", 0o644)?;
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::new(base.clone())?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/notes", "changed")?;
+    /// branches.commit("work")?;
+    /// assert_eq!(base.read_to_string("/notes")?, "changed");
+    ///
+    /// // The base may change meanwhile: not the same.
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.remove_file("/notes")?;
+    /// base.write("/notes", "by another program")?;
+    /// let Err(Error::Conflicts { conflicts, .. }) = branches.commit("work") else { panic!() };
+    /// assert_eq!(conflicts[0].kind, ConflictKind::RemovedInBranch);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit(&self, name: &str) -> Result<(), Error> {
         if let Some(stored) = self.in_store() {
             return stored.commit(&self.shared, name);
@@ -326,7 +364,7 @@ impl Branches {
         let mut table = self.table.lock();
         check_no_forks(&table, name)?;
         let listed = find(&table, name)?;
-        let parent = listed.parent.as_deref().ok_or_else(|| Error::OfBase(name.to_owned()))?;
+        let Some(parent) = listed.parent.as_deref() else { return self.commit_onto_base(&mut table, name) };
         let parent = find(&table, parent)?.branch.clone();
         let conflicts = commit::commit(&listed.forked, &listed.branch.0.snapshot(), &parent.0, |_| Ok(()));
         let conflicts = conflicts.map_err(Error::base("look at the base"))?;
@@ -335,6 +373,23 @@ impl Branches {
         }
         table.remove(name);
         Ok(())
+    }
+
+    fn commit_onto_base(&self, table: &mut Table, name: &str) -> Result<(), Error> {
+        let finished = recover(self.shared.base.context())?;
+        if finished.is_some_and(|(of, finished)| of == self.shared.identity() && finished == name) {
+            table.remove(name);
+            return Ok(());
+        }
+        let branch = find(table, name)?.branch.clone();
+        match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
+            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Outcome::Done(done) => {
+                table.remove(name);
+                done.clean();
+                Ok(())
+            }
+        }
     }
 
     /// Waits until the caches of all branches were told of each change of the base that was made
@@ -389,6 +444,21 @@ impl Drop for Branches {
             _ = stored.sync_all();
             stored.close();
         }
+    }
+}
+
+/// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
+/// left alone. Returns the list and the name of a branch whose commit was finished.
+fn recover(base: &Context) -> Result<Option<(u64, String)>, Error> {
+    match onto_base::recover(base) {
+        Ok(None) => Ok(None),
+        Ok(Some(done)) => {
+            let branch = (done.list, done.branch.clone());
+            done.clean();
+            Ok(Some(branch))
+        }
+        Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
+        Err(failure) => Err(Error::of_commit("", failure)),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod apply;
 mod checks;
+pub(crate) mod onto_base;
 
 use std::fmt;
 

@@ -5,6 +5,7 @@ use std::fmt;
 use pathwalk::Errno;
 
 use crate::commit::Conflict;
+use crate::commit::onto_base::{Failure, Left};
 
 /// An operation on a branch that was refused. Nothing was changed.
 ///
@@ -39,16 +40,44 @@ pub enum Error {
         /// The names of its forks.
         forks: Vec<String>,
     },
-    /// The branch was forked from the base itself.
-    #[error("\"{0}\" was forked from the base, and a branch is committed onto another branch only: fork it from one")]
-    OfBase(String),
-    /// The branch and its parent changed the same things.
-    #[error("cannot commit \"{name}\": it and its parent do not agree on {}", Paths(conflicts))]
+    /// The branch, and its parent or the base, changed the same things.
+    #[error("cannot commit \"{name}\": it and what it was forked from do not agree on {}", Paths(conflicts))]
     Conflicts {
         /// The branch.
         name: String,
         /// The things, sorted by their paths.
         conflicts: Vec<Conflict>,
+    },
+    /// A commit onto the base failed, and the base is as it was.
+    #[error("cannot commit{}: {action} \"{}\": {errno}; the base is as it was", Quoted(name), path.escape_ascii())]
+    NotCommitted {
+        /// The branch; empty if it was another one, which a crash has left half committed.
+        name: String,
+        /// What could not be done.
+        action: &'static str,
+        /// The path, or a name in `.pathwalk-commit`.
+        path: Box<[u8]>,
+        /// The error of the base.
+        errno: Errno,
+    },
+    /// A commit onto the base is decided, and a step of it failed. The next [`Branches`] of the
+    /// base, or the next commit, goes on with it.
+    ///
+    /// [`Branches`]: crate::Branches
+    #[error(
+        "cannot finish the commit{}: {action} \"{}\": {errno}; \
+         what is left is in \".pathwalk-commit\": mend the cause, and commit again",
+        Quoted(name), path.escape_ascii()
+    )]
+    Unfinished {
+        /// The branch; empty if it was another one, which a crash has left half committed.
+        name: String,
+        /// What could not be done.
+        action: &'static str,
+        /// The path, or a name in `.pathwalk-commit`.
+        path: Box<[u8]>,
+        /// The error of the base.
+        errno: Errno,
     },
     /// Another process uses the branch.
     #[error("another process uses the branch \"{0}\": end that process, or wait for its end")]
@@ -78,6 +107,15 @@ pub enum Error {
     },
 }
 
+/// The name of a branch, in a message, if it is known.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " \"{}\"", self.0) }
+    }
+}
+
 /// The most conflicts that a message names.
 const NAMED: usize = 3;
 
@@ -103,6 +141,15 @@ impl Error {
         match self {
             Error::Store { errno, .. } | Error::Base { errno, .. } => *errno,
             _ => Errno::EIO,
+        }
+    }
+
+    pub(crate) fn of_commit(name: &str, failure: Failure) -> Error {
+        let Failure { action, path, errno, left } = failure;
+        let name = name.to_owned();
+        match left {
+            Left::Nothing => Error::NotCommitted { name, action, path, errno },
+            Left::Decided => Error::Unfinished { name, action, path, errno },
         }
     }
 

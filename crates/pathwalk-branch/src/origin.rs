@@ -139,7 +139,7 @@ impl Origin {
         match (self.node.get(), &self.trace) {
             (Some(node), _) => Trace {
                 handle: base.encode_handle(node).ok(),
-                path: base.path(node),
+                path: base.path(node).ok().map(Into::into),
                 generation: if self.attributes.btime.is_none() { base.generation(node).ok() } else { None },
             },
             (None, Some(trace)) => trace.clone(),

@@ -20,6 +20,7 @@ impl Stamp {
     /// Returns the stamp of a node with these attributes.
     pub(crate) fn of(attributes: &Attributes, cookie: Option<ChangeCookie>) -> Stamp {
         let mut hash = SipHasher24::new();
+        hash.write_u64(attributes.ino);
         hash.write_u64(attributes.size);
         for Timestamp { seconds, nanoseconds } in [attributes.mtime, attributes.ctime] {
             hash.write_i64(seconds);
@@ -29,11 +30,11 @@ impl Stamp {
         Stamp(hash.finish128().as_u128())
     }
 
-    /// Returns the stamp of a name in a directory, which leads to a node.
-    pub(crate) fn of_name(name: &[u8], number: u64, node: Stamp) -> Stamp {
+    /// Returns the stamp of a name in a directory, without the node to which it leads.
+    pub(crate) fn of_name(dir: u64, name: &[u8], number: u64) -> Stamp {
         let mut hash = SipHasher24::new();
+        hash.write_u64(dir);
         hash.write_u64(number);
-        hash.write_u128(node.0);
         hash.write(name);
         Stamp(hash.finish128().as_u128())
     }

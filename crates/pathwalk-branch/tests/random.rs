@@ -8,48 +8,10 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::Ground;
+use common::trees::{Copied, Node, change, look};
 use fastrand::Rng;
-use pathwalk::{Context, FileType, OpenFlags};
+use pathwalk::Context;
 use pathwalk_branch::{Aspects, Change, Error};
-
-/// A node of a copy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Node {
-    kind: FileType,
-    mode: u16,
-    /// The data of a file, or the body of a link.
-    data: Vec<u8>,
-}
-
-/// The whole tree, by paths.
-type Copied = BTreeMap<Vec<u8>, Node>;
-
-/// Looks at a whole tree, and checks the links of its directories.
-fn look(context: &Context) -> Copied {
-    let (mut all, mut open) = (Copied::new(), vec![Vec::new()]);
-    while let Some(dir) = open.pop() {
-        let path = |name: &[u8]| [&dir, &b"/"[..], name].concat();
-        let shown = if dir.is_empty() { b"/".to_vec() } else { dir.clone() };
-        let mut directories = 0;
-        for entry in context.read_dir(&shown).expect("it is a directory") {
-            let entry = entry.expect("it is listed");
-            let path = path(entry.name());
-            let found = context.lstat(&path).expect("it was listed");
-            let data = match found.kind {
-                FileType::Regular => context.read(&path).expect("it can be read"),
-                FileType::Symlink => context.read_link(&path).expect("it is a link").into_os_string().into_encoded_bytes(),
-                _ => Vec::new(),
-            };
-            if found.kind == FileType::Directory {
-                directories += 1;
-                open.push(path.clone());
-            }
-            all.insert(path, Node { kind: found.kind, mode: found.mode, data });
-        }
-        assert_eq!(context.stat(&shown).expect("it is there").nlink, 2 + directories, "links of {}", dir.escape_ascii());
-    }
-    all
-}
 
 struct Branch {
     name: String,
@@ -61,36 +23,6 @@ struct Branch {
     /// The number of renames that it has seen, and that of its parent when it was forked.
     renames: u64,
     of_parent: u64,
-}
-
-fn path(random: &mut Rng) -> String {
-    let depth = random.usize(1..4);
-    (0..depth).map(|_| format!("/{}", ["a", "b", "c", "d"][random.usize(..4)])).collect()
-}
-
-/// Does something, and returns whether that was a rename. What it does to the copy follows from
-/// what the tree says afterwards.
-fn change(context: &Context, random: &mut Rng) -> bool {
-    let (one, other) = (path(random), path(random));
-    let data = vec![random.u8(..); random.usize(..9000)];
-    // Many of these fail.
-    _ = match random.u8(..14) {
-        0..3 => context.mkdir(&one, 0o755).is_ok(),
-        3..5 => context.write(&one, data).is_ok(),
-        5 => context.open(&one, OpenFlags::WRITE).and_then(|file| file.write_at(&data, random.u64(..20_000))).is_ok(),
-        6 => context.truncate(&one, random.u64(..20_000)).is_ok(),
-        7 => context.remove_file(&one).is_ok(),
-        8 => context.remove_dir_all(&one).is_ok(),
-        9 | 10 => return context.rename(&one, &other).is_ok(),
-        11 => context.symlink(&other, &one).is_ok(),
-        12 => context.chmod(&one, [0o755, 0o700, 0o711][random.usize(..3)]).is_ok(),
-        _ => {
-            let both = (context.open(&one, OpenFlags::READ), context.open(&other, OpenFlags::WRITE));
-            let copy = |(from, to): (pathwalk::File, pathwalk::File)| from.copy_file_range(Some(100), &to, Some(50), 9000);
-            both.0.and_then(|from| Ok((from, both.1?))).and_then(copy).is_ok()
-        }
-    };
-    false
 }
 
 /// Returns the longest of some paths that is another, or a directory above it, with what belongs to

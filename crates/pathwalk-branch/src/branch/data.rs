@@ -92,7 +92,15 @@ impl Inner {
         self.read_in(&tree, files, number, buffer, offset)
     }
 
-    fn read_in(&self, tree: &Tree<Row>, files: &BaseFiles, number: u64, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    /// Does the same in a given state of the branch.
+    pub(crate) fn read_in(
+        &self,
+        tree: &Tree<Row>,
+        files: &BaseFiles,
+        number: u64,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, Errno> {
         let base = &self.shared.base;
         let Some(record) = record(tree, number) else {
             return files.get(base, &self.base_of(number)?)?.read_at(buffer, offset);

@@ -12,7 +12,7 @@ use pathwalk::{AclState, Attributes, Errno, FileType, Inherited, InodeFlags, New
 use super::copy_up::{KEPT_FLAGS, bits_of};
 use super::data::PAGE_BLOCKS;
 use super::{Found, Inner, free, record, record_mut};
-use crate::rows::{self, Entry, FirstName, Hidden, Names, Pages, Place, Record, Row, Tag, Target};
+use crate::rows::{self, Counted, Entry, FirstName, Hidden, Names, Pages, Place, Record, Row, Tag, Target};
 use crate::stamp::Stamp;
 use crate::tree::Tree;
 
@@ -91,7 +91,16 @@ impl Inner {
             NewKind::CharDevice(device) | NewKind::BlockDevice(device) => attributes.device_node = device,
             _ => {}
         }
-        Record { attributes, flags, body, origin: None, names: Names::Own, first_name, pages: Pages::default() }
+        Record {
+            attributes,
+            flags,
+            body,
+            origin: None,
+            names: Names::Own,
+            first_name,
+            counted: Counted::InEntry,
+            pages: Pages::default(),
+        }
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its
@@ -158,28 +167,18 @@ impl Inner {
     fn note_contents(&self, tree: &mut Tree<Row>, number: u64) {
         let Some(Record { names: Names::Merged, origin: Some(origin), .. }) = record(tree, number) else { return };
         let Some(way) = origin.way.clone() else { return };
-        let contents = self.contents(tree, number);
+        let (contents, outlived) = contents(tree, number);
         let key = self.shared.entry_key(way.dir, &way.name);
         if let Some(Row::Entry(Entry { hides: Some(hidden), .. })) = tree.get_mut(&key)
             && hidden.target.number == number
         {
             hidden.stamp = hidden.stamp.with(contents);
         }
-    }
-
-    /// Returns the stamp of the names of the base that a directory hides. A node that lives on
-    /// under another name counts without its content.
-    fn contents(&self, tree: &Tree<Row>, dir: u64) -> Stamp {
-        let prefix = rows::of(dir, Tag::Entry);
-        let entries = tree.with_prefix(&prefix).filter_map(|(key, row)| match row {
-            Row::Entry(Entry { hides: Some(hidden), .. }) => Some((rows::hash_and_name(&key[9..])?.1, *hidden)),
-            _ => None,
-        });
-        let named = |(name, Hidden { target, stamp }): (&[u8], Hidden)| {
-            let lives = record(tree, target.number).is_some_and(|record| record.attributes.nlink > 0);
-            Stamp::of_name(name, target.number, if lives { Stamp::default() } else { stamp })
-        };
-        entries.map(named).fold(Stamp::default(), Stamp::with)
+        for number in outlived {
+            if let Ok(record) = record_mut(tree, number) {
+                record.counted = Counted::Alone;
+            }
+        }
     }
 
     /// Returns those of some nodes, whose last names are to be removed, that are held, and makes
@@ -256,6 +255,26 @@ impl Inner {
 fn hidden(tree: &Tree<Row>, target: Target) -> Hidden {
     let origin = record(tree, target.number).and_then(|record| record.origin.as_ref());
     Hidden { target, stamp: origin.map_or_else(Stamp::default, |origin| origin.stamp()) }
+}
+
+/// Returns the stamp of the names of the base that a directory hides, and the nodes among them that
+/// live on under other names. Those count without their contents.
+pub(super) fn contents(tree: &Tree<Row>, dir: u64) -> (Stamp, Vec<u64>) {
+    let prefix = rows::of(dir, Tag::Entry);
+    let (mut stamp, mut outlived) = (Stamp::default(), Vec::new());
+    for (key, row) in tree.with_prefix(&prefix) {
+        if let Row::Entry(Entry { hides: Some(hidden), .. }) = row
+            && let Some((_, name)) = rows::hash_and_name(&key[prefix.len()..])
+        {
+            let number = hidden.target.number;
+            stamp = stamp.with(Stamp::of_name(dir, name, number));
+            match record(tree, number) {
+                Some(record) if record.attributes.nlink > 0 => outlived.push(number),
+                _ => stamp = stamp.with(hidden.stamp),
+            }
+        }
+    }
+    (stamp, outlived)
 }
 
 /// Counts names of a directory, each of which takes so many bytes, and directories among them.

@@ -43,6 +43,9 @@ pub(super) fn apply(
     for number in ours.moves.removed().filter(|number| !orphans.contains(number)) {
         free(merged, number);
     }
+    for (number, _) in ours.groups.iter().filter(|(_, group)| group.has(Tag::Removed)) {
+        take_rows(ours.tree, merged, number, Tag::Removed);
+    }
     for number in orphans {
         if let Ok(record) = record_mut(merged, *number) {
             record.attributes.nlink = 0;

@@ -9,7 +9,7 @@ use crate::rows::{Row, Target};
 use crate::tree::Tree;
 
 /// The most directories above a node. It ends a search in a tree that is damaged.
-const DEEPEST: usize = 1 << 20;
+pub(crate) const DEEPEST: usize = 1 << 20;
 
 /// A name that came or went.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::blobs::{Blob, BlobId, BlobStore};
 use crate::branch::Way;
 use crate::origin::{Origin, Trace};
-use crate::rows::{Entry, Extent, FirstName, Hidden, KeyBytes, Names, Pages, Place, Record, Row, Target, What};
+use crate::rows::{Counted, Entry, Extent, FirstName, Hidden, KeyBytes, Names, Pages, Place, Record, Row, Target, What};
 use crate::stamp::Stamp;
 
 /// The version of all forms.
@@ -93,6 +93,7 @@ pub(super) enum OfRow {
     Xattr(Vec<u8>),
     Entry { target: Option<OfTarget>, hides: Option<(OfTarget, u128)> },
     Extent { length: u64, what: OfWhat },
+    Removed(u128),
 }
 
 /// The number of a node, and its type.
@@ -111,6 +112,7 @@ pub(super) struct OfRecord {
     origin: Option<u64>,
     is_merged: bool,
     is_first_name_to_come: bool,
+    is_counted_alone: bool,
     pages: (u64, u64),
 }
 
@@ -192,6 +194,7 @@ impl OfRow {
                 target: entry.target.map(of_target),
                 hides: entry.hides.map(|hidden| (of_target(hidden.target), hidden.stamp.0)),
             },
+            Row::Removed(stamp) => OfRow::Removed(stamp.0),
             Row::Extent(Extent { length, what }) => OfRow::Extent {
                 length: *length,
                 what: match what {
@@ -229,6 +232,7 @@ impl OfRow {
                 Row::Acl(Arc::new(Acl::new(entries?)))
             }
             OfRow::Xattr(value) => Row::Xattr(value.into()),
+            OfRow::Removed(stamp) => Row::Removed(Stamp(stamp)),
             OfRow::Entry { target: to, hides } => {
                 let hidden = |(to, stamp)| Ok::<_, Errno>(Hidden { target: target(to)?, stamp: Stamp(stamp) });
                 Row::Entry(Entry { target: to.map(target).transpose()?, hides: hides.map(hidden).transpose()? })
@@ -246,6 +250,7 @@ impl OfRecord {
             body: record.body.as_deref().map(<[u8]>::to_vec),
             origin: record.origin.as_ref().map(|origin| origins.row_of(origin)).transpose()?,
             is_merged: record.names == Names::Merged,
+            is_counted_alone: record.counted == Counted::Alone,
             is_first_name_to_come: record.first_name == FirstName::ToCome,
             pages: (record.pages.own, record.pages.of_base),
         })
@@ -259,6 +264,7 @@ impl OfRecord {
             origin: self.origin.map(|row| origins.in_row(row)).transpose()?,
             names: if self.is_merged { Names::Merged } else { Names::Own },
             first_name: if self.is_first_name_to_come { FirstName::ToCome } else { FirstName::Given },
+            counted: if self.is_counted_alone { Counted::Alone } else { Counted::InEntry },
             pages: Pages { own: self.pages.0, of_base: self.pages.1 },
         })
     }

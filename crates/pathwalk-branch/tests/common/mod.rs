@@ -1,6 +1,9 @@
 //! Bases for the tests: one in memory, and two on a directory of the host, of which one has its
 //! branches in a store on the disk.
 
+#[allow(dead_code, reason = "not every test uses all of it")]
+pub(crate) mod trees;
+
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_branch::{Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
