@@ -129,7 +129,7 @@ pub(crate) fn commit(branch: &str, inner: &Inner) -> Result<Outcome, Failure> {
         return Ok(done(None));
     }
     let running = Running::begin();
-    hand.context.mkdirat(&hand.root, STAGING, 0o700).map_err(Failure::of_staging("make"))?;
+    leave_time(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700)).map_err(Failure::of_staging("make"))?;
     let staging = hand.directory(STAGING.as_bytes()).map_err(Failure::of_staging("open"))?;
     let journal = match decide(branch, &plan, &hand, &staging, &running) {
         Ok(journal) => journal,
@@ -195,7 +195,7 @@ fn finish(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failur
     let steps = Steps { hand, staging, journal };
     let decided = |action| move |errno| Failure::of_staging(action)(errno).decided();
     if hand.find(staging, NAMED.as_bytes()).map_err(decided("read"))?.is_none() {
-        if let Err(failure) = steps.move_names() {
+        if let Err(failure) = steps.reserve().and_then(|()| steps.move_names()) {
             let undone = move_journal(hand, staging, JOURNAL, UNDO).map_err(Failure::of_staging("write into"));
             return match undone.and_then(|()| undo(hand, staging, journal)) {
                 Ok(()) => Err(failure),
@@ -277,7 +277,18 @@ fn remove(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
     for name in &names {
         remove_all(hand, staging, name)?;
     }
-    hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR)
+    leave_time(hand, || hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR))
+}
+
+/// Changes a name in the root of the base, and leaves its time as it was, as far as that may be
+/// set.
+fn leave_time(hand: &Hand, change: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    let before = hand.root.attributes()?.mtime;
+    change()?;
+    match hand.set_mtime(&hand.root, before) {
+        Err(Errno::EPERM | Errno::EACCES) => Ok(()),
+        set => set,
+    }
 }
 
 /// Removes a node with all that is in it, also where flags of the base forbid it, since the branch

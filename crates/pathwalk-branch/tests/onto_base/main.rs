@@ -94,6 +94,8 @@ fn flags_that_forbid_changes_are_committed_last() {
     let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
     base.write("/fixed", "old").unwrap();
     base.set_inode_flags("/fixed", InodeFlags::IMMUTABLE).unwrap();
+    base.mkdir("/closed", 0o755).unwrap();
+    base.set_inode_flags("/closed", InodeFlags::IMMUTABLE).unwrap();
     base.mkdir("/dir", 0o755).unwrap();
     base.write("/dir/fixed", "old").unwrap();
     base.set_inode_flags("/dir/fixed", InodeFlags::IMMUTABLE).unwrap();
@@ -104,12 +106,17 @@ fn flags_that_forbid_changes_are_committed_last() {
     context.set_inode_flags("/fixed", InodeFlags::APPEND).unwrap();
     context.set_inode_flags("/dir/fixed", InodeFlags::empty()).unwrap();
     context.remove_dir_all("/dir").unwrap();
+    context.set_inode_flags("/closed", InodeFlags::empty()).unwrap();
+    context.write("/closed/new", "new").unwrap();
+    context.set_inode_flags("/closed", InodeFlags::IMMUTABLE).unwrap();
     context.write("/new", "new").unwrap();
     context.set_inode_flags("/new", InodeFlags::IMMUTABLE | InodeFlags::NODUMP).unwrap();
     branches.commit("work").unwrap();
     assert_eq!(base.read_to_string("/fixed").unwrap(), "new");
     assert_eq!(base.inode_flags("/fixed").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/new").unwrap(), InodeFlags::IMMUTABLE | InodeFlags::NODUMP);
+    assert_eq!(base.inode_flags("/closed").unwrap(), InodeFlags::IMMUTABLE);
+    assert_eq!(base.read_to_string("/closed/new").unwrap(), "new");
     assert_eq!(base.lstat("/dir"), Err(Errno::ENOENT));
     assert_eq!(base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT));
 }

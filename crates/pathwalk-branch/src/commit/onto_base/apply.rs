@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use pathwalk::{Errno, FallocateFlags, Handle, OpenFlags};
 
 use super::Failure;
-use super::hand::Hand;
+use super::hand::{Hand, reserve};
 use super::journal::{Fill, Identity, Journal, NewData, NodeChange, Put, Take, Where};
 
 /// The number of bytes of zeroes that are written at once.
@@ -55,6 +55,7 @@ impl Steps<'_> {
             Some(found) if Identity::of(&found.attributes()?) == node => self.hand.allow_changes(&found)?,
             _ => return Err(Errno::ESTALE),
         }
+        self.hand.allow_changes(&dir)?;
         self.hand.rename((&dir, &take.name), (self.staging, staged))?;
         if self.hand.leads_to(self.staging, staged, node)? {
             return Ok(());
@@ -83,6 +84,7 @@ impl Steps<'_> {
         if self.hand.leads_to(&dir, &put.name, put.node)? {
             return Ok(());
         }
+        self.hand.allow_changes(&dir)?;
         self.hand.rename((self.staging, put.staged.as_bytes()), (&dir, &put.name))
     }
 
@@ -96,6 +98,10 @@ impl Steps<'_> {
         for take in self.journal.takes.iter().rev() {
             let undone = self.undo_take(take);
             first = first.and(undone.map_err(|errno| Failure::new("put back", &joined(&take.dir, &take.name), errno)));
+        }
+        for before in &self.journal.before {
+            let undone = self.hand.put_back(before);
+            first = first.and(undone.map_err(|errno| Failure::new("put back the attributes of", &before.path, errno)));
         }
         first
     }
@@ -144,14 +150,35 @@ impl Steps<'_> {
         Ok(())
     }
 
-    fn change(&self, change: &NodeChange) -> Result<(), Errno> {
+    /// Reserves the space for new data, so that a lack of it ends the commit while it can be
+    /// undone; and so does a program that runs and is to be changed.
+    pub(super) fn reserve(&self) -> Result<(), Failure> {
+        for change in &self.journal.nodes {
+            if let (Some(data), Where::Staged(name)) = (&change.data, &change.at) {
+                self.reserve_for(change, data).map_err(|errno| Failure::new("change", name.as_bytes(), errno))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reserve_for(&self, change: &NodeChange, data: &NewData) -> Result<(), Errno> {
+        let node = self.node(change)?;
+        self.hand.allow_changes(&node)?;
+        let target = self.hand.context.reopen(&node, OpenFlags::WRITE)?;
+        let mut new = data.ranges.iter().filter(|(_, _, fill)| *fill == Fill::Data);
+        new.try_for_each(|(offset, length, _)| reserve(&target, *offset, *length))
+    }
+
+    fn node(&self, change: &NodeChange) -> Result<Handle, Errno> {
         let node = match &change.at {
             Where::Staged(name) => self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?,
             Where::Path(path) => self.hand.at(path)?,
         };
-        if Identity::of(&node.attributes()?) != change.node {
-            return Err(Errno::ESTALE);
-        }
+        if Identity::of(&node.attributes()?) == change.node { Ok(node) } else { Err(Errno::ESTALE) }
+    }
+
+    fn change(&self, change: &NodeChange) -> Result<(), Errno> {
+        let node = self.node(change)?;
         if let Some(data) = &change.data {
             self.hand.allow_changes(&node)?;
             self.write(&node, data)?;
@@ -169,10 +196,7 @@ impl Steps<'_> {
                 Fill::Hole => clear(&target, *offset, *length)?,
                 Fill::Reserved => {
                     clear(&target, *offset, *length)?;
-                    match target.fallocate(FallocateFlags::KEEP_SIZE, *offset, *length) {
-                        Err(Errno::EOPNOTSUPP) => {}
-                        reserved => reserved?,
-                    }
+                    reserve(&target, *offset, *length)?;
                 }
             }
         }

@@ -6,11 +6,11 @@
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    AtFlags, Attributes, Context, Errno, FileType, Handle, InodeFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SetTime,
-    XattrFlags,
+    AtFlags, Context, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, OpenFlags, OpenHow, RenameFlags, Resolve,
+    SetTime, Timestamp, XattrFlags,
 };
 
-use super::journal::{Identity, NewList, Setting, timestamp};
+use super::journal::{Before, Identity, NewList, Setting, timestamp};
 
 /// The flags that keep a node from being changed.
 const FORBIDDING: InodeFlags = InodeFlags::IMMUTABLE.union(InodeFlags::APPEND);
@@ -62,7 +62,7 @@ impl Hand {
     }
 
     /// Makes a file, and opens it for writing. `EEXIST`.
-    pub(super) fn make_file(&self, dir: &Handle, name: &str) -> Result<pathwalk::File, Errno> {
+    pub(super) fn make_file(&self, dir: &Handle, name: &str) -> Result<File, Errno> {
         let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
         self.context.openat(dir, name, OpenHow { flags, mode: 0o600, resolve: Resolve::empty() })
     }
@@ -75,6 +75,33 @@ impl Hand {
         }
         let flags = self.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH)?;
         self.context.set_inode_flags_at(node, "", flags - FORBIDDING, AtFlags::EMPTY_PATH)
+    }
+
+    /// Puts back what moves of names have changed of a node, if it is where it was.
+    pub(super) fn put_back(&self, before: &Before) -> Result<(), Errno> {
+        let found = match self.at(&before.path) {
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Ok(()),
+            found => found?,
+        };
+        if Identity::of(&found.attributes()?) != before.node {
+            return Ok(());
+        }
+        self.set_mtime(&found, timestamp(before.mtime))?;
+        match before.flags {
+            Some(flags) => {
+                let flags = InodeFlags::from_bits_retain(flags);
+                self.context.set_inode_flags_at(&found, "", flags, AtFlags::EMPTY_PATH)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the time of the last change of a node, if it is another one.
+    pub(super) fn set_mtime(&self, node: &Handle, mtime: Timestamp) -> Result<(), Errno> {
+        if node.attributes()?.mtime == mtime {
+            return Ok(());
+        }
+        self.context.utimensat(node, "", SetTime::Keep, SetTime::To(mtime), AtFlags::EMPTY_PATH)
     }
 
     /// Gives a node these attributes.
@@ -105,19 +132,18 @@ impl Hand {
             context.utimensat(node, "", kept(setting.atime), kept(setting.mtime), empty)?;
         }
         if let Some(flags) = setting.flags {
-            self.set_flags(node, &now, InodeFlags::from_bits_retain(flags))?;
+            self.set_flags(node, InodeFlags::from_bits_retain(flags))?;
         }
         Ok(())
     }
 
     /// Sets the flags that branches keep, and leaves the others.
-    fn set_flags(&self, node: &Handle, before: &Attributes, flags: InodeFlags) -> Result<(), Errno> {
+    fn set_flags(&self, node: &Handle, flags: InodeFlags) -> Result<(), Errno> {
         let now = match self.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH) {
             Err(Errno::EOPNOTSUPP | Errno::ENOTTY) if flags.is_empty() => return Ok(()),
             now => now?,
         };
-        let kept = if super::has_forbidding_flags(before) { FORBIDDING } else { InodeFlags::empty() };
-        let wanted = (now - crate::branch::KEPT_INODE_FLAGS - kept) | flags;
+        let wanted = (now - crate::branch::KEPT_INODE_FLAGS) | flags;
         if wanted == now { Ok(()) } else { self.context.set_inode_flags_at(node, "", wanted, AtFlags::EMPTY_PATH) }
     }
 
@@ -137,5 +163,13 @@ impl Hand {
                 removed => removed,
             },
         }
+    }
+}
+
+/// Reserves space, where the file system can.
+pub(super) fn reserve(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
+    match file.fallocate(FallocateFlags::KEEP_SIZE, offset, length) {
+        Err(Errno::EOPNOTSUPP) => Ok(()),
+        reserved => reserved,
     }
 }

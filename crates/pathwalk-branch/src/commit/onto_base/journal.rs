@@ -24,6 +24,19 @@ pub(super) struct Journal {
     pub(super) puts: Vec<Put>,
     /// The nodes that get other contents or attributes.
     pub(super) nodes: Vec<NodeChange>,
+    /// What nodes have that moves of names change, to be put back if all is undone.
+    pub(super) before: Vec<Before>,
+}
+
+/// The time and the flags of a node before all steps.
+#[derive(Serialize, Deserialize, Debug)]
+pub(super) struct Before {
+    /// Its path then.
+    pub(super) path: Vec<u8>,
+    pub(super) node: Identity,
+    pub(super) mtime: Time,
+    /// Its flags, if they forbid changes, so that they are cleared.
+    pub(super) flags: Option<u32>,
 }
 
 /// A name that moves into the staging directory.
@@ -151,6 +164,7 @@ impl Journal {
                 Where::Staged(name) => is_name(name.as_bytes()),
                 Where::Path(path) => is_path(path),
             })
+            && self.before.iter().all(|before| is_path(&before.path))
     }
 }
 

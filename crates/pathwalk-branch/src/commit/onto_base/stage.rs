@@ -1,17 +1,17 @@
 //! All that a commit needs, put into the staging directory: new nodes as they will be, the data of
 //! changed files, and second names of nodes that would be hard to find again.
 //!
-//! What always holds: nothing outside the staging directory changes but counts of links, times of
-//! changes of attributes, and space that is reserved behind or within files.
+//! What always holds: nothing outside the staging directory changes but counts of links and times
+//! of changes of attributes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pathwalk::permission::AclKind;
-use pathwalk::{AclState, Attributes, Errno, FallocateFlags, File, FileType, Handle, LinkFlags, NewKind, OpenFlags};
+use pathwalk::{AclState, AtFlags, Attributes, Errno, File, FileType, Handle, LinkFlags, NewKind};
 
-use super::hand::Hand;
-use super::journal::{Fill, Identity, Journal, NewData, NewList, NodeChange, Put, Setting, Take, Where, time};
+use super::hand::{Hand, reserve};
+use super::journal::{Before, Fill, Identity, Journal, NewData, NewList, NodeChange, Put, Setting, Take, Where, time};
 use super::plan::{Changed, Gone, Plan};
 use super::{Failure, has_forbidding_flags};
 use crate::branch::{BaseFiles, record};
@@ -42,7 +42,7 @@ impl Stage<'_> {
     /// Fills the staging directory. Returns what is to be done then.
     pub(super) fn fill(&self, branch: &str) -> Result<Journal, Failure> {
         let mut staged = Staged::default();
-        let takes = self.takes(&mut staged)?;
+        let (takes, before) = (self.takes(&mut staged)?, self.before()?);
         for (target, record) in self.plan.new_nodes() {
             self.new_node(target.number, record, &mut staged).map_err(self.failed("make", target.number))?;
         }
@@ -63,7 +63,30 @@ impl Stage<'_> {
             let later = self.later(target.number, record, staged.new[&target.number]);
             nodes.extend(later.map_err(self.failed("make", target.number))?);
         }
-        Ok(Journal { list: self.plan.inner.shared.identity(), branch: branch.to_owned(), takes, puts, nodes })
+        Ok(Journal { list: self.plan.inner.shared.identity(), branch: branch.to_owned(), takes, puts, nodes, before })
+    }
+
+    /// Returns what moves of names, and reserved space, change beside.
+    fn before(&self) -> Result<Vec<Before>, Failure> {
+        let has_names = |changed: &&Changed| changed.node.kind() == FileType::Directory;
+        let is_changed = |changed: &&Changed| has_names(changed) || changed.what.contains(Aspects::DATA);
+        let changed = self.plan.changed.iter().filter(is_changed).map(|changed| &changed.node);
+        let mut found = BTreeMap::new();
+        for node in changed.chain(self.plan.gone.iter().flat_map(|gone| [&gone.dir, &gone.node])) {
+            let before = self.before_of(node).map_err(|errno| Failure::new("look at", b"the base", errno))?;
+            found.insert(before.path.clone(), before);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    fn before_of(&self, node: &Handle) -> Result<Before, Errno> {
+        let attributes = node.attributes()?;
+        let flags = match has_forbidding_flags(&attributes) {
+            true => Some(self.hand.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH)?.bits()),
+            false => None,
+        };
+        let (path, mtime) = (self.plan.base.path(node)?, time(attributes.mtime));
+        Ok(Before { path, node: Identity::of(&attributes), mtime, flags })
     }
 
     fn failed(&self, action: &'static str, number: u64) -> impl FnOnce(Errno) -> Failure {
@@ -255,13 +278,6 @@ impl Stage<'_> {
         let origin = record.origin.as_ref().ok_or(Errno::ESTALE)?;
         let now = node.attributes()?;
         let is_directory = now.kind == FileType::Directory;
-        if let Some(data) = data.as_ref().filter(|_| !has_forbidding_flags(&now)) {
-            // What fails here would fail when it is too late.
-            let target = self.hand.context.reopen(node, OpenFlags::WRITE)?;
-            for (offset, length, _) in data.ranges.iter().filter(|(_, _, fill)| *fill == Fill::Data) {
-                reserve(&target, *offset, *length)?;
-            }
-        }
         let second = format!("c{number}");
         let at = if !is_directory && self.link_of_base(*number, &second).is_ok() {
             Where::Staged(second)
@@ -295,12 +311,14 @@ impl Stage<'_> {
             let known = origin.extras.iter().map(|(key, row)| (key.to_vec(), row.clone())).collect();
             (new.xattrs, new.access, new.default) = self.new_extras(number, record, &known);
         }
-        new.flags = (record.flags != was.flags).then(|| record.flags.bits());
+        // Those that the base has are cleared while its nodes are changed.
+        let has_new_flags = record.flags != was.flags || has_forbidding_flags(now);
+        new.flags = has_new_flags.then(|| record.flags.bits());
         new.atime = (is.atime != before.atime).then(|| time(is.atime));
         new.mtime = if now.kind == FileType::Directory {
             Some(time(is.mtime.max(now.mtime)))
         } else {
-            (is.mtime != before.mtime).then(|| time(is.mtime))
+            (is.mtime != before.mtime || what.contains(Aspects::DATA)).then(|| time(is.mtime))
         };
         new
     }
@@ -349,14 +367,6 @@ fn xattrs_of(rows: BTreeMap<Vec<u8>, Row>) -> BTreeMap<Vec<u8>, Vec<u8>> {
         _ => None,
     };
     rows.into_iter().filter_map(xattr).collect()
-}
-
-/// Reserves space, where the file system can.
-fn reserve(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
-    match file.fallocate(FallocateFlags::KEEP_SIZE, offset, length) {
-        Err(Errno::EOPNOTSUPP) => Ok(()),
-        reserved => reserved,
-    }
 }
 
 fn depth(path: &[u8]) -> usize {
