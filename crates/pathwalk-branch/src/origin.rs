@@ -107,6 +107,19 @@ impl Origin {
         Ok(self.node.get_or_init(|| found).clone())
     }
 
+    /// Returns whether a node of the base is this one. One that was stored, and that its trace does
+    /// not lead to, is recognized, since the base may have moved it.
+    pub(crate) fn is_node(&self, base: &Base, node: &Handle) -> Result<bool, Errno> {
+        match (self.handle(base), &self.trace) {
+            (Err(Errno::ESTALE), Some(trace)) if self.is(base, node, trace)? => {
+                Ok(self.node.get_or_init(|| node.clone()).node_id() == node.node_id())
+            }
+            // The base reused the number.
+            (Err(Errno::ESTALE), _) => Ok(false),
+            (found, _) => Ok(found?.node_id() == node.node_id()),
+        }
+    }
+
     fn find(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
         if let Some(handle) = &trace.handle
             && let Ok(found) = base.decode_handle(handle)

@@ -75,11 +75,7 @@ impl Inner {
         let number = self.shared.base.number(base, &base.attributes()?)?;
         let other = |id: NodeId| id != base.node_id();
         let is_taken = match record(tree, number) {
-            Some(Record { origin: Some(origin), .. }) => match origin.handle(&self.shared.base) {
-                // The base reused the number.
-                Err(Errno::ESTALE) => true,
-                node => other(node?.node_id()),
-            },
+            Some(Record { origin: Some(origin), .. }) => !origin.is_node(&self.shared.base, base)?,
             Some(_) => true,
             None => self.live.lock().base_id(number).is_some_and(other),
         };
