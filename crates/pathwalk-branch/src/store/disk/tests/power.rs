@@ -24,8 +24,7 @@ type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 type State = BTreeMap<String, Content>;
 
 fn open(files: Arc<dyn Files>, directory: &Path, base: &Context) -> Branches {
-    let leases = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join("leases"));
-    let store = DiskStore::over(files, leases.expect("there is room")).expect("it can be opened");
+    let store = DiskStore::over(files, directory).expect("it can be opened");
     Branches::open(base.clone(), Options::default().sync_every(None), store).expect("it is of this base")
 }
 
@@ -88,6 +87,9 @@ fn happen(base: &Context, random: &mut Rng, operations: usize) -> Happened {
     let mut states = vec![(history.lock().len(), now.clone())];
     let mut used: BTreeMap<String, (Context, Option<String>)> = BTreeMap::new();
     for _ in 0..operations {
+        if random.u8(..4) == 0 {
+            branches.collect().expect("all of it can be read");
+        }
         let names: Vec<_> = used.keys().cloned().collect();
         let parents = |name: &String| used.values().any(|(_, parent)| parent.as_ref() == Some(name));
         match names.get(random.usize(..=names.len())) {

@@ -27,6 +27,7 @@ pub(super) enum Done {
     Length(u64),
     Punch(u64, u64),
     Sync,
+    Remove,
 }
 
 /// The history of all files: the name of each, and what was done to it.
@@ -57,6 +58,20 @@ impl Files for Recorded {
 
     fn open(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
         self.files.open(number)
+    }
+
+    fn open_to_punch(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
+        let name = format!("segments/{number:08x}");
+        Ok(Arc::new(Noted { file: self.files.open_to_punch(number)?, name, history: Arc::clone(&self.history) }))
+    }
+
+    fn remove(&self, number: u32) -> io::Result<()> {
+        self.history.lock().push((format!("segments/{number:08x}"), Done::Remove));
+        self.files.remove(number)
+    }
+
+    fn segments(&self) -> io::Result<Vec<u32>> {
+        self.files.segments()
     }
 
     fn bytes(&self) -> io::Result<u64> {
@@ -91,6 +106,10 @@ impl Segment for Noted {
         self.file.sync()?;
         self.note(Done::Sync);
         Ok(())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
     }
 
     fn punch(&self, offset: u64, length: u64) -> io::Result<()> {
@@ -215,6 +234,7 @@ fn apply(content: &mut Vec<u8>, done: &Done) {
             let end = ((offset + length) as usize).min(content.len());
             content[(*offset as usize).min(end)..end].fill(0);
         }
+        Done::Remove => content.clear(),
         Done::Sync => {}
     }
 }
