@@ -270,21 +270,21 @@ impl Base {
         self.context.lookup_by_handle(&self.root, handle)
     }
 
-    /// Returns the path of a node from the root of the base on, without a slash at either end:
-    /// `ESTALE` if it has none.
-    pub(crate) fn path(&self, node: &Handle) -> Result<Vec<u8>, Errno> {
-        let (path, root) = (node.path().map_err(|_| Errno::ESTALE)?, self.root.path()?);
-        let below = path.strip_prefix(&root[..]).ok_or(Errno::ESTALE)?;
-        match below.strip_prefix(b"/") {
-            Some(below) => Ok(below.to_vec()),
-            None if below.is_empty() || root == b"/" => Ok(below.to_vec()),
-            None => Err(Errno::ESTALE),
+    /// Returns the path of a node from the root of the base, without a slash at its beginning;
+    /// `None` if it has none.
+    pub(crate) fn path(&self, node: &Handle) -> Option<Box<[u8]>> {
+        let (path, root) = (node.path().ok()?, self.root.path().ok()?);
+        let below = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))?;
+        match below.split_first() {
+            None => Some(Box::default()),
+            Some((b'/', rest)) => Some(rest.into()),
+            Some(_) => None,
         }
     }
 
     /// Returns the directory of a node, and its name there: `ESTALE` if it has none.
     pub(crate) fn place(&self, node: &Handle) -> Result<(Handle, Box<[u8]>), Errno> {
-        let path = self.path(node)?;
+        let path = self.path(node).ok_or(Errno::ESTALE)?;
         let (dir, name) = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&b""[..], &path[..]),

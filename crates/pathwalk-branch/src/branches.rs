@@ -16,7 +16,7 @@ use crate::base::{Base, FIRST_NEW};
 use crate::blobs::{BlobStore, MemoryBlobs};
 use crate::branch::{Data, Inner, NameHash, Shared};
 use crate::commit;
-use crate::commit::onto_base::{self, Outcome};
+use crate::commit::onto_base::{self, Done, Outcome};
 use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
@@ -141,9 +141,10 @@ impl Branches {
     /// ```
     pub fn with_store(base: Context, options: Options, store: impl BlobStore + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
-        recover(&base)?;
+        let recovered = recover(&base)?;
         let base = Base::new(base, Numbers::within(FIRST_NEW..u64::MAX)).map_err(refused())?;
         let shared = Shared::new(base, Data::Blobs(Arc::new(store)), options, NameHash::random()).map_err(refused())?;
+        recovered.into_iter().for_each(Done::clean);
         Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper: None })
     }
 
@@ -184,6 +185,7 @@ impl Branches {
     /// ```
     pub fn open(base: Context, options: Options, store: impl Store + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
+        let recovered = recover(&base)?;
         let store: Arc<dyn Store> = Arc::new(store);
         let base = Base::new(base, stored::node_numbers(&store)).map_err(refused())?;
         let stored = Arc::new(Stored::new(store));
@@ -191,9 +193,22 @@ impl Branches {
         let SyncEvery(every) = options.sync_every;
         let keeper = every.map(|every| Keeper::new(&stored, every)).transpose();
         let keeper = keeper.map_err(Error::base("start the thread that syncs branches"))?;
-        let shared = Shared::new(base, Data::Stored(Arc::clone(&stored)), options, hasher).map_err(refused())?;
-        stored.recover(&shared)?;
-        Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper })
+        let shared = Shared::new(base, Data::Stored(stored), options, hasher).map_err(refused())?;
+        let branches = Branches { shared: Arc::new(shared), table: Mutex::default(), keeper };
+        branches.recovered(recovered)?;
+        Ok(branches)
+    }
+
+    /// Drops a branch whose commit onto the base was finished after a crash.
+    fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
+        match (recovered, self.in_store()) {
+            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done),
+            (Some(done), _) => {
+                done.clean();
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
     }
 
     fn in_store(&self) -> Option<&Stored> {
@@ -359,6 +374,7 @@ impl Branches {
     /// ```
     pub fn commit(&self, name: &str) -> Result<(), Error> {
         if let Some(stored) = self.in_store() {
+            self.recovered(recover(self.shared.base.context())?)?;
             return stored.commit(&self.shared, name);
         }
         let mut table = self.table.lock();
@@ -376,10 +392,13 @@ impl Branches {
     }
 
     fn commit_onto_base(&self, table: &mut Table, name: &str) -> Result<(), Error> {
-        let finished = recover(self.shared.base.context())?;
-        if finished.is_some_and(|(of, finished)| of == self.shared.identity() && finished == name) {
-            table.remove(name);
-            return Ok(());
+        if let Some(done) = recover(self.shared.base.context())? {
+            let is_it = done.list == self.shared.identity() && done.branch == name;
+            done.clean();
+            if is_it {
+                table.remove(name);
+                return Ok(());
+            }
         }
         let branch = find(table, name)?.branch.clone();
         match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
@@ -466,6 +485,15 @@ impl std::fmt::Debug for Branches {
     }
 }
 
+/// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
+/// left alone. Returns a commit that was finished.
+fn recover(base: &Context) -> Result<Option<Done>, Error> {
+    match onto_base::recover(base) {
+        Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
+        recovered => recovered.map_err(|failure| Error::of_commit("", failure)),
+    }
+}
+
 impl Drop for Branches {
     /// Makes all branches durable, and leaves them to other processes. [`sync`](Self::sync) reports
     /// errors; this does not.
@@ -475,21 +503,6 @@ impl Drop for Branches {
             _ = stored.sync_all();
             stored.close();
         }
-    }
-}
-
-/// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
-/// left alone. Returns the list and the name of a branch whose commit was finished.
-fn recover(base: &Context) -> Result<Option<(u64, String)>, Error> {
-    match onto_base::recover(base) {
-        Ok(None) => Ok(None),
-        Ok(Some(done)) => {
-            let branch = (done.list, done.branch.clone());
-            done.clean();
-            Ok(Some(branch))
-        }
-        Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
-        Err(failure) => Err(Error::of_commit("", failure)),
     }
 }
 

@@ -136,20 +136,20 @@ impl fmt::Display for Paths<'_> {
 }
 
 impl Error {
-    /// Returns what an operation of a file system fails with for this.
-    pub(crate) fn errno(&self) -> Errno {
-        match self {
-            Error::Store { errno, .. } | Error::Base { errno, .. } => *errno,
-            _ => Errno::EIO,
-        }
-    }
-
     pub(crate) fn of_commit(name: &str, failure: Failure) -> Error {
         let Failure { action, path, errno, left } = failure;
         let name = name.to_owned();
         match left {
             Left::Nothing => Error::NotCommitted { name, action, path, errno },
             Left::Decided => Error::Unfinished { name, action, path, errno },
+        }
+    }
+
+    /// Returns what an operation of a file system fails with for this.
+    pub(crate) fn errno(&self) -> Errno {
+        match self {
+            Error::Store { errno, .. } | Error::Base { errno, .. } => *errno,
+            _ => Errno::EIO,
         }
     }
 

@@ -152,7 +152,7 @@ impl Origin {
         match (self.node.get(), &self.trace) {
             (Some(node), _) => Trace {
                 handle: base.encode_handle(node).ok(),
-                path: base.path(node).ok().map(Into::into),
+                path: base.path(node),
                 generation: if self.attributes.btime.is_none() { base.generation(node).ok() } else { None },
             },
             (None, Some(trace)) => trace.clone(),

@@ -30,7 +30,7 @@ use crate::blobs::BlobStore;
 use crate::branch::{Inner, NameHash, Shared};
 use crate::branches::{Branch, BranchInfo};
 use crate::commit;
-use crate::commit::onto_base::{self, Outcome};
+use crate::commit::onto_base::{self, Done, Outcome};
 use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
@@ -353,42 +353,30 @@ impl Stored {
         Ok(())
     }
 
-    /// Commits a branch onto the base. The branch is dropped when the base has all of it, and
-    /// before the journal of the commit goes: a crash in between leaves the rest to
-    /// [`recover`](Self::recover).
+    /// Commits a branch onto the base, and drops it.
     fn commit_onto_base(&self, shared: &Arc<Shared>, name: &str) -> Result<(), Error> {
-        if self.recover(shared)?.as_deref() == Some(name) {
-            return Ok(());
-        }
         let branch = self.get(shared, name)?;
         match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
             Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
-            Outcome::Done(done) => {
-                self.drop(&shared.base, name)?;
-                done.clean();
-                Ok(())
-            }
+            Outcome::Done(done) => self.committed(&shared.base, *done),
         }
     }
 
-    /// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
-    /// left alone. Returns the name of a branch whose commit was finished, and which was dropped.
-    pub(crate) fn recover(&self, shared: &Shared) -> Result<Option<String>, Error> {
-        let done = match onto_base::recover(shared.base.context()) {
-            Ok(Some(done)) => done,
-            Ok(None) => return Ok(None),
-            Err(failure) if failure.errno == Errno::EBUSY => return Ok(None),
-            Err(failure) => return Err(Error::of_commit("", failure)),
-        };
-        let branch = (done.list == shared.identity()).then(|| done.branch.clone());
-        if let Some(name) = &branch {
-            match self.drop(&shared.base, name) {
-                Ok(()) | Err(Error::NoBranch(_)) => {}
-                Err(error) => return Err(error),
+    /// Drops a branch that was committed onto the base. If that fails, the next process does it,
+    /// which finds what the commit has left.
+    pub(crate) fn committed(&self, base: &Base, done: Done) -> Result<(), Error> {
+        match self.drop(base, &done.branch) {
+            Ok(()) | Err(Error::NoBranch(_)) => {
+                done.clean();
+                Ok(())
             }
+            // It was forked meanwhile, so it stays.
+            Err(error @ Error::HasForks { .. }) => {
+                done.clean();
+                Err(error)
+            }
+            Err(error) => Err(error),
         }
-        done.clean();
-        Ok(branch)
     }
 
     /// Stores the state of an open branch. Returns at once if it is stored already, and if the

@@ -32,7 +32,7 @@ mod owner;
 mod plan;
 mod stage;
 
-use pathwalk::{Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, SyncWhat, UnlinkFlags};
+use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, SyncWhat, UnlinkFlags};
 
 use self::apply::Steps;
 use self::hand::Hand;
@@ -129,7 +129,7 @@ pub(crate) fn commit(branch: &str, inner: &Inner) -> Result<Outcome, Failure> {
         return Ok(done(None));
     }
     let running = Running::begin();
-    leave_time(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700)).map_err(Failure::of_staging("make"))?;
+    leave_root(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700)).map_err(Failure::of_staging("make"))?;
     let staging = hand.directory(STAGING.as_bytes()).map_err(Failure::of_staging("open"))?;
     let journal = match decide(branch, &plan, &hand, &staging, &running) {
         Ok(journal) => journal,
@@ -277,18 +277,27 @@ fn remove(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
     for name in &names {
         remove_all(hand, staging, name)?;
     }
-    leave_time(hand, || hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR))
+    leave_root(hand, || hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR))
 }
 
-/// Changes a name in the root of the base, and leaves its time as it was, as far as that may be
-/// set.
-fn leave_time(hand: &Hand, change: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-    let before = hand.root.attributes()?.mtime;
-    change()?;
-    match hand.set_mtime(&hand.root, before) {
-        Err(Errno::EPERM | Errno::EACCES) => Ok(()),
-        set => set,
+/// Changes a name in the root of the base, and leaves its time, as far as that may be set, and its
+/// flags as they were.
+fn leave_root(hand: &Hand, change: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    let before = hand.root.attributes()?;
+    let flags = match has_forbidding_flags(&before) {
+        true => Some(hand.context.inode_flags_at(&hand.root, "", AtFlags::EMPTY_PATH)?),
+        false => None,
+    };
+    hand.allow_changes(&hand.root)?;
+    let changed = change();
+    match hand.set_mtime(&hand.root, before.mtime) {
+        Err(Errno::EPERM | Errno::EACCES) => {}
+        set => set?,
     }
+    if let Some(flags) = flags {
+        hand.context.set_inode_flags_at(&hand.root, "", flags, AtFlags::EMPTY_PATH)?;
+    }
+    changed
 }
 
 /// Removes a node with all that is in it, also where flags of the base forbid it, since the branch

@@ -190,11 +190,11 @@ impl OfRow {
             Row::Place(place) => OfRow::Place { dir: place.dir, name: place.name.to_vec() },
             Row::Acl(acl) => OfRow::Acl(acl.entries().iter().map(of_acl_entry).collect()),
             Row::Xattr(value) => OfRow::Xattr(value.to_vec()),
+            Row::Removed(stamp) => OfRow::Removed(stamp.0),
             Row::Entry(entry) => OfRow::Entry {
                 target: entry.target.map(of_target),
                 hides: entry.hides.map(|hidden| (of_target(hidden.target), hidden.stamp.0)),
             },
-            Row::Removed(stamp) => OfRow::Removed(stamp.0),
             Row::Extent(Extent { length, what }) => OfRow::Extent {
                 length: *length,
                 what: match what {
@@ -250,8 +250,8 @@ impl OfRecord {
             body: record.body.as_deref().map(<[u8]>::to_vec),
             origin: record.origin.as_ref().map(|origin| origins.row_of(origin)).transpose()?,
             is_merged: record.names == Names::Merged,
-            is_counted_alone: record.counted == Counted::Alone,
             is_first_name_to_come: record.first_name == FirstName::ToCome,
+            is_counted_alone: record.counted == Counted::Alone,
             pages: (record.pages.own, record.pages.of_base),
         })
     }

@@ -111,10 +111,12 @@ fn flags_that_forbid_changes_are_committed_last() {
     context.set_inode_flags("/closed", InodeFlags::IMMUTABLE).unwrap();
     context.write("/new", "new").unwrap();
     context.set_inode_flags("/new", InodeFlags::IMMUTABLE | InodeFlags::NODUMP).unwrap();
+    context.set_inode_flags("/", InodeFlags::APPEND).unwrap();
     branches.commit("work").unwrap();
     assert_eq!(base.read_to_string("/fixed").unwrap(), "new");
     assert_eq!(base.inode_flags("/fixed").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/new").unwrap(), InodeFlags::IMMUTABLE | InodeFlags::NODUMP);
+    assert_eq!(base.inode_flags("/").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/closed").unwrap(), InodeFlags::IMMUTABLE);
     assert_eq!(base.read_to_string("/closed/new").unwrap(), "new");
     assert_eq!(base.lstat("/dir"), Err(Errno::ENOENT));

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pathwalk::{Errno, FileType, Handle, StatxFlags};
+use pathwalk::{Attributes, Errno, FileType, Handle, StatxFlags};
 
 use super::super::checks::shows_changed_base;
 use super::super::{Conflict, ConflictKind};
@@ -96,22 +96,15 @@ impl<'a> Plan<'a> {
         self.find_moved_out()
     }
 
-    /// Compares a node that was copied, and returns it. `None` if the base has it no longer.
+    /// Compares a node that was copied, and returns it; `None` if the base has it no longer.
     fn compare_node(&mut self, number: u64, group: &Group, origin: &Origin) -> Result<Option<Handle>, Errno> {
-        let node = match origin.handle(self.base) {
-            Err(Errno::ESTALE) => None,
-            node => Some(node?),
-        };
-        let has_place = |node: &Handle| node.kind() != FileType::Directory || self.base.path(node).is_ok();
-        let now = |node: &Handle| node.attributes().ok().filter(|now| now.nlink > 0);
-        let found = node.filter(has_place).and_then(|node| Some((now(&node)?, node)));
-        let Some((now, node)) = found else {
+        let Some((node, now)) = self.node_of(origin)? else {
             self.add(number, ConflictKind::RemovedInParent);
             return Ok(None);
         };
         self.base.check_device(&now)?;
         let what = aspects(&self.common, self.tree, number, group);
-        let both = what & self.changed_in_base(number, origin)?;
+        let both = what & self.changed_in_base(number, &node, origin)?;
         if !both.is_empty() {
             self.add(number, ConflictKind::Changed(both));
         }
@@ -126,13 +119,24 @@ impl<'a> Plan<'a> {
         Ok(Some(node))
     }
 
+    /// Returns the node that was copied, with its attributes as they are now.
+    fn node_of(&self, origin: &Origin) -> Result<Option<(Handle, Attributes)>, Errno> {
+        let node = match origin.handle(self.base) {
+            Err(Errno::ESTALE) => return Ok(None),
+            node => node?,
+        };
+        let now = node.attributes().ok().filter(|now| now.nlink > 0);
+        let has_place = || node.kind() != FileType::Directory || self.base.path(&node).is_some();
+        Ok(now.filter(|_| has_place()).map(|now| (node, now)))
+    }
+
     /// Returns what the base has changed of a node since it was copied.
-    fn changed_in_base(&self, number: u64, origin: &Origin) -> Result<Aspects, Errno> {
+    fn changed_in_base(&self, number: u64, node: &Handle, origin: &Origin) -> Result<Aspects, Errno> {
         let mut changed = Aspects::empty();
         if self.base.check_unchanged(origin).is_ok() {
             return Ok(changed);
         }
-        let now = self.base.copied(&origin.handle(self.base)?, number, None)?.origin;
+        let now = self.base.copied(node, number, None)?.origin;
         let (was, is) = (&origin.attributes, &now.attributes);
         let is_directory = was.kind == FileType::Directory;
         let has_new_data = (was.size, was.mtime) != (is.size, is.mtime) || was.ctime == is.ctime;
@@ -218,14 +222,10 @@ impl<'a> Plan<'a> {
         let numbers: BTreeSet<u64> = without_rows.map(|named| named.target.number).collect();
         for number in numbers.difference(&known) {
             let Some(Record { origin: Some(origin), .. }) = record(self.tree, *number) else { continue };
-            let node = match origin.handle(self.base) {
-                Err(Errno::ESTALE) => {
-                    self.add(*number, ConflictKind::RemovedInParent);
-                    continue;
-                }
-                node => node?,
+            let Some((node, attributes)) = self.node_of(origin)? else {
+                self.add(*number, ConflictKind::RemovedInParent);
+                continue;
             };
-            let attributes = node.attributes()?;
             let is_directory = attributes.kind == FileType::Directory;
             match self.base.place(&node) {
                 Ok((dir, name)) if is_directory || attributes.nlink == 1 => {
@@ -249,10 +249,9 @@ impl<'a> Plan<'a> {
                     named.name.clone()
                 }
                 None => {
-                    let origin = record(self.tree, number).and_then(|record| record.origin.as_ref());
                     let node = match known.take() {
                         Some(node) => node,
-                        None => origin.ok_or(Errno::ESTALE)?.handle(self.base)?,
+                        None => self.copied_from(number)?,
                     };
                     let (dir, name) = self.base.place(&node)?;
                     (number, known) = (self.inner.number(self.tree, &dir)?, Some(dir));
@@ -266,6 +265,12 @@ impl<'a> Plan<'a> {
         }
         names.reverse();
         Ok(names.join(&b'/'))
+    }
+
+    /// Returns the node of the base from which a node was copied: `ESTALE` if there is none.
+    pub(super) fn copied_from(&self, number: u64) -> Result<Handle, Errno> {
+        let origin = record(self.tree, number).and_then(|record| record.origin.as_ref());
+        origin.ok_or(Errno::ESTALE)?.handle(self.base)
     }
 
     /// Returns whether a node that the tree has has a name.

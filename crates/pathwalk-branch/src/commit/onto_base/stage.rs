@@ -85,7 +85,8 @@ impl Stage<'_> {
             true => Some(self.hand.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH)?.bits()),
             false => None,
         };
-        let (path, mtime) = (self.plan.base.path(node)?, time(attributes.mtime));
+        let path = self.plan.base.path(node).ok_or(Errno::ESTALE)?.into_vec();
+        let mtime = time(attributes.mtime);
         Ok(Before { path, node: Identity::of(&attributes), mtime, flags })
     }
 
@@ -99,7 +100,7 @@ impl Stage<'_> {
         let mut takes = Vec::new();
         for (at, Gone { dir, name, node, number }) in self.plan.gone.iter().enumerate() {
             let failed = |errno| Failure::new("remove", name, errno);
-            let dir = self.plan.base.path(dir).map_err(failed)?;
+            let dir = self.plan.base.path(dir).ok_or(Errno::ESTALE).map_err(failed)?.into_vec();
             let node = Identity::of(&node.attributes().map_err(failed)?);
             let name_there = format!("g{at}");
             staged.sources.entry(*number).or_default().push(name_there.clone());
@@ -232,8 +233,7 @@ impl Stage<'_> {
 
     /// Adds a name in the staging directory of a node that the base has.
     fn link_of_base(&self, number: u64, name: &str) -> Result<(), Errno> {
-        let origin = record(self.plan.tree, number).and_then(|record| record.origin.as_ref()).ok_or(Errno::ESTALE)?;
-        let node = origin.handle(self.plan.base)?;
+        let node = self.plan.copied_from(number)?;
         // By the node itself: the base may have removed the name by which it was found.
         match self.hand.context.linkat(&node, "", self.staging, name, LinkFlags::EMPTY_PATH) {
             Ok(()) => return Ok(()),
@@ -268,8 +268,7 @@ impl Stage<'_> {
         if number == self.plan.inner.shared.root {
             return Ok(Identity::of(&self.plan.base.root().attributes()?));
         }
-        let origin = record(self.plan.tree, number).and_then(|record| record.origin.as_ref()).ok_or(Errno::ESTALE)?;
-        Ok(Identity::of(&origin.handle(self.plan.base)?.attributes()?))
+        Ok(Identity::of(&self.plan.copied_from(number)?.attributes()?))
     }
 
     /// Stages what a node of the base gets.
