@@ -19,7 +19,7 @@ pub(crate) const LONGEST: u64 = 256 << 10;
 /// The number of a blob in its store.
 ///
 /// [`BlobStore`] has an example.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BlobId(pub u64);
 
 /// A store of blobs.
@@ -138,6 +138,10 @@ impl Blob {
     /// Returns a blob to which rows refer.
     pub(crate) fn kept(store: &Arc<dyn BlobStore>, id: BlobId) -> Blob {
         Blob(Arc::new(Stored { store: Arc::clone(store), id, length: AtomicU64::new(0), is_kept: AtomicBool::new(true) }))
+    }
+
+    pub(crate) fn id(&self) -> BlobId {
+        self.0.id
     }
 
     /// Notes that a row is about to refer to it. Returns its number.

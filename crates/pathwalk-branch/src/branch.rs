@@ -203,6 +203,11 @@ impl Inner {
         self.changes.load(Relaxed)
     }
 
+    /// Passes all rows to `each`.
+    pub(crate) fn each_row(&self, each: impl FnMut(&Row)) {
+        self.tree.read().range(b"").map(|(_, row)| row).for_each(each);
+    }
+
     pub(crate) fn home(&self) -> Option<&Home> {
         self.home.as_ref()
     }

@@ -23,7 +23,7 @@ use crate::numbers::Numbers;
 use crate::options::{Options, SyncEvery};
 use crate::rows::Row;
 use crate::store::Store;
-use crate::stored::{self, Keeper, Stored};
+use crate::stored::{self, Collected, Keeper, Stored};
 use crate::tree::Tree;
 
 /// The longest name of a branch, in bytes.
@@ -437,6 +437,37 @@ impl Branches {
     /// [`Branches::open`] says when else that is done.
     pub fn sync(&self) -> Result<(), Error> {
         self.in_store().map_or(Ok(()), Stored::sync_all)
+    }
+
+    /// Removes from the store what no branch refers to any more: what was overwritten, removed, or
+    /// dropped. Branches may be in use meanwhile, also by other processes; data is freed only while
+    /// no other process has the store open. Without a store there is nothing to do.
+    ///
+    /// Cost: all rows of all branches are read.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, DiskStore, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
+    /// let step = Vfs::builder().build(branches.fork(None, "step")?)?.context(Credentials::root());
+    /// step.write("/file", vec![7; 1 << 20])?;
+    /// branches.sync()?;
+    /// drop(step);
+    /// branches.drop("step")?;
+    /// drop(branches);
+    ///
+    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
+    /// let collected = branches.collect()?;
+    /// assert!(collected.rows > 0 && collected.bytes >= Some(1 << 20));
+    /// assert_eq!(branches.stored(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn collect(&self) -> Result<Collected, Error> {
+        self.in_store().map_or_else(|| Ok(Collected::default()), Stored::collect)
     }
 
     /// Returns the number of bytes of data that all branches have stored: in a store on a disk,

@@ -14,7 +14,7 @@ mod disk;
 
 use pathwalk::Errno;
 
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobId, BlobStore};
 
 pub use disk::DiskStore;
 
@@ -44,6 +44,15 @@ pub trait Store: BlobStore {
     /// Takes a lease: no other process gets one under this number until it is dropped or the
     /// process ends. `None` if there is one.
     fn lease(&self, number: u64) -> Result<Option<Lease>, Errno>;
+
+    /// Keeps other processes from opening the store, as long as the lease is held. `None` if
+    /// another process has it open.
+    fn alone(&self) -> Result<Option<Lease>, Errno>;
+
+    /// Frees all blobs but these, which are sorted, each as far as its length, and those that were
+    /// put since the caller is [`alone`](Self::alone). Returns the number of bytes that are free
+    /// now.
+    fn retain(&self, live: &[(BlobId, u64)]) -> Result<u64, Errno>;
 }
 
 /// The rows of a store at one instant.

@@ -10,6 +10,7 @@
 //! is not stored over a newer one; the tree of a branch; `saving` of the store. The base is asked
 //! under all of them.
 
+mod collect;
 mod encoding;
 mod keeper;
 mod table;
@@ -18,8 +19,8 @@ mod trees;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use pathwalk::{Errno, HandleFlags};
@@ -39,6 +40,7 @@ use crate::tree::Tree;
 use encoding::{OfBranch, OfRoot, OfStore, of_time, time};
 use table::{OF_BRANCHES, RANGES, SHARED, Step, branch_key, counter};
 
+pub use collect::Collected;
 pub(crate) use keeper::Keeper;
 
 /// The numbers of a range.
@@ -56,6 +58,8 @@ pub(crate) struct Stored {
     numbers: Numbers,
     saving: Mutex<()>,
     open: Mutex<BTreeMap<String, Branch>>,
+    /// All branches that are in memory, those that were dropped from the list included.
+    used: Mutex<Vec<Weak<Inner>>>,
     /// What tells values that this process has set from those of others.
     random: u64,
     values: AtomicU64,
@@ -114,6 +118,7 @@ impl Stored {
             numbers: Numbers::reserved(move || Ok(range(reserve(&*of_numbers)?, 0))),
             saving: Mutex::default(),
             open: Mutex::default(),
+            used: Mutex::default(),
             random: RandomState::new().hash_one("random"),
             values: AtomicU64::new(0),
             store,
@@ -212,6 +217,9 @@ impl Stored {
         let tree = self.load(&shared.base, &*snapshot, row.root).map_err(failed())?;
         let home = Home { name: name.to_owned(), id, saving: Mutex::new(0), _lease: lease };
         let branch = Branch(Inner::new(shared, tree, Some(home)));
+        let mut used = self.used.lock();
+        used.retain(|branch| branch.strong_count() > 0);
+        used.push(Arc::downgrade(&branch.0));
         open.insert(name.to_owned(), branch.clone());
         Ok(branch)
     }

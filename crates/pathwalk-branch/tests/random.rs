@@ -182,6 +182,7 @@ impl World {
             }
             7 => self.check_all(),
             8 if self.ground.is_stored() => self.reopen(),
+            10 => _ = self.ground.branches.collect().expect("all of it can be read"),
             9 => context_of(&self.branches[at]).syncfs("/").expect("there is room"),
             _ => {
                 let branch = self.branches[at].as_mut().expect("it is there");

@@ -178,6 +178,63 @@ fn a_file_of_the_base_is_found_again_by_handle_or_by_path() {
     }
 }
 
+#[test]
+fn a_collection_leaves_what_is_shown() {
+    let place = Place::new();
+    let data = |byte: u8| vec![byte; 50_000];
+    let branches = place.open();
+    let work = fork(&branches, None, "work");
+    for (name, byte) in [("/kept", 1), ("/open", 2), ("/later", 3)] {
+        work.write(name, data(byte)).unwrap();
+    }
+    let step = fork(&branches, Some("work"), "step");
+    step.write("/of step", data(4)).unwrap();
+    branches.sync().unwrap();
+    drop((work, step, branches));
+
+    let (branches, other) = (place.open(), place.open());
+    let (work, step) = (get(&branches, "work"), get(&branches, "step"));
+    let open = work.open("/open", OpenFlags::READ).unwrap();
+    work.remove_file("/open").unwrap();
+    step.remove_file("/later").unwrap();
+    work.write("/new", data(5)).unwrap();
+    branches.sync().unwrap();
+    step.write("/of step", data(6)).unwrap();
+    branches.drop("step").unwrap();
+    let of_other = get(&other, {
+        branches.fork_only(Some("work"), "other").unwrap();
+        "other"
+    });
+    let before = branches.stored();
+    let collected = branches.collect().unwrap();
+    assert!(collected.rows > 0 && collected.bytes.is_none(), "another list is there: {collected:?}");
+    assert_eq!(branches.stored(), before);
+    // It stores what it has, though rows to which it referred are gone.
+    of_other.write("/more", data(7)).unwrap();
+    other.sync().unwrap();
+    drop((of_other, other));
+
+    let collected = branches.collect().unwrap();
+    assert!(collected.bytes >= Some(45_000), "what the branch has written over: {collected:?}");
+    let all = |context: &Context, names: &[(&str, u8)]| {
+        names.iter().for_each(|(name, byte)| assert_eq!(context.read(name).unwrap(), data(*byte), "{name}"));
+    };
+    all(&work, &[("/kept", 1), ("/later", 3), ("/new", 5)]);
+    all(&step, &[("/kept", 1), ("/of step", 6)]);
+    let mut buffer = data(0);
+    assert_eq!(open.read_at(&mut buffer, 0), Ok(50_000));
+    assert_eq!(buffer, data(2), "no name leads to it, and it is open");
+    let before = branches.stored();
+    drop((work, step, open, branches));
+
+    let branches = place.open();
+    let collected = branches.collect().unwrap();
+    assert!(collected.bytes >= Some(45_000), "what was open: {collected:?}");
+    assert!(branches.stored() < before);
+    all(&get(&branches, "work"), &[("/kept", 1), ("/later", 3), ("/new", 5)]);
+    all(&get(&branches, "other"), &[("/kept", 1), ("/more", 7)]);
+}
+
 const CHILD: &str = "PATHWALK_STORE_CHILD";
 
 /// The number of files that the child writes in turn.

@@ -5,6 +5,7 @@
 //! | `rows` | the rows, in a database of `redb` that several processes share |
 //! | `segments/` | the blobs, one behind the other; each file is written by one process |
 //! | `leases` | nothing: a lock on the byte of a number is a lease |
+//! | `users` | nothing: each process that has the store open shares a lock of it |
 //!
 //! What always holds: a file is in its directory for good before anything of it is used. A segment
 //! is written at its end only.
@@ -26,6 +27,7 @@ use redb::{
     Builder, ConcurrencyMode, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     TableError,
 };
+use rustix::fs::{FlockOperation, flock};
 
 use super::{Applied, Batch, EachRow, Lease, Snapshot, Store};
 use crate::blobs::{BlobId, BlobStore};
@@ -51,23 +53,31 @@ pub struct DiskStore {
     rows: Arc<Database>,
     segments: Segments,
     leases: Arc<Leases>,
+    users: Arc<File>,
 }
+
+/// The number of the lease of the process that tries to be alone.
+const ALONE: u64 = i64::MAX as u64 - 1;
 
 impl DiskStore {
     /// Opens the store in a directory, which is made if it is missing.
     pub fn open(directory: impl AsRef<Path>) -> Result<DiskStore, Errno> {
         let directory = directory.as_ref();
         let files = HostFiles::open(directory).map_err(errno)?;
-        let leases = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join("leases"));
-        DiskStore::over(Arc::new(files), leases.map_err(errno)?)
+        DiskStore::over(Arc::new(files), directory)
     }
 
-    fn over(files: Arc<dyn Files>, leases: File) -> Result<DiskStore, Errno> {
+    fn over(files: Arc<dyn Files>, directory: &Path) -> Result<DiskStore, Errno> {
+        let open = |name| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join(name));
+        let (leases, users) = (open("leases").map_err(errno)?, open("users").map_err(errno)?);
+        // As long as a process frees blobs alone, this waits.
+        flock(&users, FlockOperation::LockShared).map_err(|error| Errno::from_raw(error.raw_os_error()))?;
         let mut builder = Builder::new();
         builder.set_cache_size(CACHE).set_concurrency_mode(ConcurrencyMode::MultiWriter);
         let rows = Arc::new(files.rows(&builder).map_err(of_rows)?);
         let segments = Segments::new(files);
-        Ok(DiskStore { rows, segments, leases: Arc::new(Leases { file: leases, held: Mutex::default() }) })
+        let leases = Arc::new(Leases { file: leases, held: Mutex::default() });
+        Ok(DiskStore { rows, segments, leases, users: Arc::new(users) })
     }
 
     /// Returns the number of a new segment, which no process ever gets again.
@@ -124,6 +134,24 @@ impl Store for DiskStore {
 
     fn lease(&self, number: u64) -> Result<Option<Lease>, Errno> {
         Ok(Leases::take(&self.leases, number)?.map(|lease| Box::new(lease) as Lease))
+    }
+
+    fn alone(&self) -> Result<Option<Lease>, Errno> {
+        // A process that tries has no lock of its users for a moment, so only one may try.
+        let Some(lease) = Leases::take(&self.leases, ALONE)? else { return Ok(None) };
+        let alone = Alone { users: Arc::clone(&self.users), _lease: lease };
+        match flock(&self.users, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                self.segments.keep_from_now()?;
+                Ok(Some(Box::new(alone)))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(Errno::from_raw(error.raw_os_error())),
+        }
+    }
+
+    fn retain(&self, live: &[(BlobId, u64)]) -> Result<u64, Errno> {
+        self.segments.retain(live)
     }
 }
 
@@ -196,6 +224,19 @@ impl Rows {
             Err(TableError::TableDoesNotExist(_)) => Ok(None),
             Err(error) => Err(of_rows(error)),
         }
+    }
+}
+
+/// The lock that keeps other processes out. It becomes that of a user when it is dropped.
+struct Alone {
+    users: Arc<File>,
+    _lease: Held,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // It can only be interrupted.
+        while flock(&*self.users, FlockOperation::LockShared) == Err(rustix::io::Errno::INTR) {}
     }
 }
 

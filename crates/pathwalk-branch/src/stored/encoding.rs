@@ -109,7 +109,7 @@ pub(super) struct OfRecord {
     flags: u32,
     body: Option<Vec<u8>>,
     /// The row of the origin.
-    origin: Option<u64>,
+    pub(super) origin: Option<u64>,
     is_merged: bool,
     is_first_name_to_come: bool,
     is_counted_alone: bool,

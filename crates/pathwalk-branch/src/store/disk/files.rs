@@ -21,6 +21,15 @@ pub(super) trait Files: Send + Sync {
     /// Opens a segment for reading.
     fn open(&self, number: u32) -> io::Result<Arc<dyn Segment>>;
 
+    /// Opens a segment to free parts of it.
+    fn open_to_punch(&self, number: u32) -> io::Result<Arc<dyn Segment>>;
+
+    /// Removes a segment.
+    fn remove(&self, number: u32) -> io::Result<()>;
+
+    /// Returns the numbers of all segments.
+    fn segments(&self) -> io::Result<Vec<u32>>;
+
     /// Returns the bytes that all segments take on the disk.
     fn bytes(&self) -> io::Result<u64>;
 }
@@ -30,6 +39,7 @@ pub(super) trait Segment: Send + Sync {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
     fn sync(&self) -> io::Result<()>;
+    fn length(&self) -> io::Result<u64>;
 
     /// Gives space back, which reads as zeroes afterwards.
     fn punch(&self, offset: u64, length: u64) -> io::Result<()>;
@@ -90,6 +100,23 @@ impl Files for HostFiles {
         Ok(Arc::new(File::open(self.path(number))?))
     }
 
+    fn open_to_punch(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
+        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(self.path(number))?))
+    }
+
+    fn remove(&self, number: u32) -> io::Result<()> {
+        std::fs::remove_file(self.path(number))
+    }
+
+    fn segments(&self) -> io::Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(&self.segments)? {
+            let name = entry?.file_name();
+            numbers.extend(name.to_str().and_then(|name| u32::from_str_radix(name, 16).ok()));
+        }
+        Ok(numbers)
+    }
+
     fn bytes(&self) -> io::Result<u64> {
         let mut bytes = 0;
         for entry in std::fs::read_dir(&self.segments)? {
@@ -110,6 +137,10 @@ impl Segment for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
     }
 
     fn punch(&self, offset: u64, length: u64) -> io::Result<()> {

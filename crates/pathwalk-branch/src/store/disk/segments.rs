@@ -41,6 +41,8 @@ struct Own {
     last: Option<Last>,
     /// The segments that were written since the last sync.
     written: Vec<Arc<dyn Segment>>,
+    /// The number from which on nothing is freed.
+    keep_from: u32,
 }
 
 /// The segment that this process writes.
@@ -127,6 +129,44 @@ impl Segments {
         if let Some(file) = file {
             _ = file.punch(whole.start, whole.end - whole.start);
         }
+    }
+
+    /// Keeps what is put from now on from the next [`retain`](Self::retain).
+    pub(super) fn keep_from_now(&self) -> Result<(), Errno> {
+        let own = &mut *self.own.lock();
+        let behind_all = || Ok(self.files.segments()?.into_iter().max().map_or(0, |number| number.saturating_add(1)));
+        // Each new segment has a higher number than those that are there.
+        own.keep_from = own.last.as_ref().map_or_else(behind_all, |last| Ok(last.number)).map_err(errno)?;
+        Ok(())
+    }
+
+    /// Frees all blobs but these, and those that are kept.
+    pub(super) fn retain(&self, live: &[(BlobId, u64)]) -> Result<u64, Errno> {
+        let keep_from = self.own.lock().keep_from;
+        let before = self.files.bytes().map_err(errno)?;
+        for number in self.files.segments().map_err(errno)?.into_iter().filter(|number| *number < keep_from) {
+            let of_segment = |at: u32| live.partition_point(|(blob, _)| parts(*blob).0 < at);
+            self.retain_in(number, &live[of_segment(number)..of_segment(number + 1)])?;
+        }
+        Ok(before.saturating_sub(self.files.bytes().map_err(errno)?))
+    }
+
+    fn retain_in(&self, number: u32, live: &[(BlobId, u64)]) -> Result<(), Errno> {
+        if live.is_empty() {
+            self.open.write().remove(&number);
+            return self.files.remove(number).map_err(errno);
+        }
+        let file = self.files.open_to_punch(number).map_err(errno)?;
+        let length = file.length().map_err(errno)?;
+        let ends = live.iter().map(|(blob, _)| parts(*blob).1).chain([length]);
+        let starts = std::iter::once(0).chain(live.iter().map(|(blob, length)| parts(*blob).1 + length));
+        for (start, end) in starts.zip(ends) {
+            let whole = start.next_multiple_of(PAGE)..end / PAGE * PAGE;
+            if !whole.is_empty() {
+                file.punch(whole.start, whole.end - whole.start).map_err(errno)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn bytes(&self) -> u64 {

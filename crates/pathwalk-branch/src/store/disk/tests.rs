@@ -1,5 +1,8 @@
 //! The store alone: batches, snapshots, leases and blobs, by one process and by two opens.
 
+mod power;
+mod recorder;
+
 use super::*;
 
 fn two() -> (tempfile::TempDir, DiskStore, DiskStore) {
