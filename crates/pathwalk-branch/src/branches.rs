@@ -167,6 +167,26 @@ impl Branches {
         Ok(find(&self.table.lock(), name)?.branch.clone())
     }
 
+    /// Returns a view of what a branch was forked from, as that was then. The base shows through it
+    /// as it is now. What is written to the view is in no branch, and ends with it.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::Branches;
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/old", 0o644)?;
+    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.rename("/old", "/new")?;
+    /// let before = Vfs::builder().build(branches.before("work")?)?.context(Credentials::root());
+    /// assert!(before.stat("/old").is_ok() && before.stat("/new").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn before(&self, name: &str) -> Result<Branch, Error> {
+        let forked = find(&self.table.lock(), name)?.forked.clone();
+        Ok(Branch(Inner::new(&self.shared, forked)))
+    }
+
     /// Returns what is known of all branches, sorted by their names.
     ///
     /// ```
