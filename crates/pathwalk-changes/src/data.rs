@@ -74,6 +74,11 @@ impl Reader {
         Ok(Reader { file, path: path.into(), at: 0, size })
     }
 
+    /// Returns the size that it has had since it was opened.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Reads all of it, which must fit into memory.
     pub(crate) fn whole(mut self) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();

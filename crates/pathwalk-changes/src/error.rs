@@ -61,6 +61,17 @@ pub enum Error {
         /// The difference.
         what: &'static str,
     },
+    /// A part of a text that a patch replaces is not in the file. Nothing was changed.
+    #[error(
+        "{place}: what the hunk replaces is not in \"{}\": apply the patch to the version of the file that it was made on",
+        path.escape_ascii()
+    )]
+    Hunk {
+        /// The place of the hunk in the input.
+        place: Position,
+        /// The path of the file.
+        path: Box<[u8]>,
+    },
     /// The application stopped after some changes were made.
     #[error("stopped at {change}: {source}; the changes before it were made{}", Kept(kept))]
     Stopped {

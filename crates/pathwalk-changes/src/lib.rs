@@ -27,7 +27,9 @@ mod data;
 mod error;
 mod files;
 pub mod json;
+mod left_out;
 mod node;
+pub mod patch;
 mod path;
 mod plan;
 mod similarity;
@@ -35,3 +37,4 @@ pub mod summary;
 mod tree;
 
 pub use error::{Error, Position};
+pub use left_out::{Format, LeftOut, Lost, left_out};

@@ -145,7 +145,7 @@ impl Plan {
     }
 
     /// Returns the path that a directory of the old tree has, if it is still there.
-    fn new_path(&self, path: &[u8]) -> Option<PathBytes> {
+    pub(crate) fn new_path(&self, path: &[u8]) -> Option<PathBytes> {
         for above in upwards(path) {
             if let Some(to) = self.moved.get(above) {
                 return Some([to, &path[above.len()..]].concat().into());

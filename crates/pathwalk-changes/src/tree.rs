@@ -17,6 +17,8 @@ use crate::path::{ROOT, join, split};
 pub(crate) struct Tree {
     pub(crate) context: Context,
     root: Handle,
+    /// The permission bits that new nodes do not get where they are not set.
+    pub(crate) umask: u16,
 }
 
 impl Tree {
@@ -26,9 +28,9 @@ impl Tree {
         let root = context.root().clone();
         let begin = |confined: &mut Context| confined.fchdir(&root);
         begin(&mut confined).map_err(Error::tree("begin at", ROOT))?;
-        confined.umask(0);
+        let umask = confined.umask(0);
         let context = confined.with_resolve(rules).map_err(Error::tree("begin at", ROOT))?;
-        Ok(Tree { context, root })
+        Ok(Tree { context, root, umask })
     }
 
     /// Returns the node at a path, also if that is a link.
@@ -151,9 +153,18 @@ impl Tree {
 
     /// Gives a node another path, at which there is nothing.
     pub(crate) fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), Error> {
+        self.rename_with(from, to, RenameFlags::NOREPLACE)
+    }
+
+    /// Gives a node the path of another one, in its place.
+    pub(crate) fn replace(&self, from: &[u8], to: &[u8]) -> Result<(), Error> {
+        self.rename_with(from, to, RenameFlags::empty())
+    }
+
+    fn rename_with(&self, from: &[u8], to: &[u8], flags: RenameFlags) -> Result<(), Error> {
         let renamed = || {
             let (old, new) = (self.place(from)?, self.place(to)?);
-            self.context.renameat(&old.0, old.1, &new.0, new.1, RenameFlags::NOREPLACE)
+            self.context.renameat(&old.0, old.1, &new.0, new.1, flags)
         };
         renamed().map_err(Error::tree("rename to", to))
     }
