@@ -309,14 +309,12 @@ fn remove_all(hand: &Hand, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
             open.pop();
             continue;
         };
-        hand.allow_changes(&node)?;
-        if node.kind() != FileType::Directory {
-            hand.context.unlinkat(&dir, &name, UnlinkFlags::empty())?;
-            open.pop();
-            continue;
-        }
-        match hand.context.unlinkat(&dir, &name, UnlinkFlags::REMOVEDIR) {
+        let is_directory = node.kind() == FileType::Directory;
+        let how = if is_directory { UnlinkFlags::REMOVEDIR } else { UnlinkFlags::empty() };
+        match hand.context.unlinkat(&dir, &name, how) {
             Ok(()) => _ = open.pop(),
+            Err(Errno::EPERM) if has_forbidding_flags(&node.attributes()?) => hand.allow_changes(&node)?,
+            Err(Errno::EPERM) if has_forbidding_flags(&dir.attributes()?) => hand.allow_changes(&dir)?,
             Err(Errno::ENOTEMPTY) => {
                 let listed = hand.context.reopen(&node, OpenFlags::READ)?.getdents(usize::MAX)?;
                 let names = listed.into_iter().map(|listed| listed.name).filter(|name| !matches!(&**name, b"." | b".."));

@@ -2,6 +2,7 @@
 //! finishes or undoes them.
 //!
 //! `PATHWALK_BRANCH_KILLS` is the number of random commits, each of which is killed at every call.
+//! Without it, some calls are left out.
 
 use std::sync::Arc;
 
@@ -47,7 +48,9 @@ impl Mortal {
 #[test]
 fn a_commit_that_is_killed_at_any_call_is_whole_or_not_there() {
     let (mut undone, mut finished) = (0, 0);
-    for call in 0.. {
+    // All calls take a minute.
+    let step = if std::env::var_os("PATHWALK_BRANCH_KILLS").is_some() { 1 } else { 4 };
+    for call in (fastrand::usize(..step)..).step_by(step).map(|call| call as u64) {
         let mortal = Mortal::new(fill);
         let before = look_closely(&mortal.reborn());
         work(&mortal.context);
@@ -68,7 +71,7 @@ fn a_commit_that_is_killed_at_any_call_is_whole_or_not_there() {
         }
     }
     println!("{undone} undone, {finished} finished");
-    assert!(undone > 50 && finished > 50);
+    assert!(undone > 10 && finished > 10);
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn a_recovery_that_is_killed_is_repeated() {
         mortal.fs.stop().calls
     };
     let mut random = Rng::new();
-    for _ in 0..60 {
+    for _ in 0..30 {
         let mortal = Mortal::new(fill);
         let before = look(&mortal.reborn());
         work(&mortal.context);
@@ -104,7 +107,7 @@ fn a_recovery_that_is_killed_is_repeated() {
 #[test]
 fn a_name_that_another_program_takes_meanwhile_is_left_and_all_is_undone() {
     let mut stood_in_the_way = 0;
-    for call in (0..).step_by(3) {
+    for call in (0..).step_by(9) {
         let mortal = Mortal::new(fill);
         let before = look(&mortal.reborn());
         work(&mortal.context);
@@ -128,7 +131,7 @@ fn a_name_that_another_program_takes_meanwhile_is_left_and_all_is_undone() {
         assert_eq!(base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT), "killed at {call}");
     }
     println!("it stood in the way {stood_in_the_way} times");
-    assert!(stood_in_the_way > 5);
+    assert!(stood_in_the_way > 2);
 }
 
 #[test]

@@ -99,8 +99,17 @@ fn flags_that_forbid_changes_are_committed_last() {
     base.mkdir("/dir", 0o755).unwrap();
     base.write("/dir/fixed", "old").unwrap();
     base.set_inode_flags("/dir/fixed", InodeFlags::IMMUTABLE).unwrap();
+    base.write("/plain", "old").unwrap();
+    base.link("/plain", "/second").unwrap();
     let branches = Branches::new(base.clone()).unwrap();
     let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    context.write("/plain", "new").unwrap();
+    context.remove_file("/second").unwrap();
+    context.set_inode_flags("/plain", InodeFlags::IMMUTABLE).unwrap();
+    context.mkdir("/undumped", 0o755).unwrap();
+    context.set_inode_flags("/undumped", InodeFlags::NODUMP).unwrap();
+    context.symlink("body", "/undumped/link").unwrap();
+    let flags = context.lstat("/undumped/link").unwrap().flags;
     context.set_inode_flags("/fixed", InodeFlags::empty()).unwrap();
     context.write("/fixed", "new").unwrap();
     context.set_inode_flags("/fixed", InodeFlags::APPEND).unwrap();
@@ -116,6 +125,8 @@ fn flags_that_forbid_changes_are_committed_last() {
     assert_eq!(base.read_to_string("/fixed").unwrap(), "new");
     assert_eq!(base.inode_flags("/fixed").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/new").unwrap(), InodeFlags::IMMUTABLE | InodeFlags::NODUMP);
+    assert_eq!((base.lstat("/plain").unwrap().nlink, base.lstat("/undumped/link").unwrap().flags), (1, flags));
+    assert_eq!(base.inode_flags("/plain").unwrap(), InodeFlags::IMMUTABLE);
     assert_eq!(base.inode_flags("/").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/closed").unwrap(), InodeFlags::IMMUTABLE);
     assert_eq!(base.read_to_string("/closed/new").unwrap(), "new");

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Errno, FallocateFlags, Handle, OpenFlags};
+use pathwalk::{Errno, FallocateFlags, Handle, OpenFlags, UnlinkFlags};
 
 use super::Failure;
 use super::hand::{Hand, reserve};
@@ -140,6 +140,12 @@ impl Steps<'_> {
 
     /// Gives all nodes their contents and attributes.
     pub(super) fn change_nodes(&self) -> Result<(), Failure> {
+        for name in &self.journal.surplus {
+            match self.hand.context.unlinkat(self.staging, name, UnlinkFlags::empty()) {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(Failure::new("remove", name.as_bytes(), errno)),
+            }
+        }
         for change in &self.journal.nodes {
             let failed = |errno| match &change.at {
                 Where::Staged(name) => Failure::new("change", name.as_bytes(), errno),

@@ -22,6 +22,8 @@ pub(super) struct Journal {
     pub(super) takes: Vec<Take>,
     /// The names that come, those in the highest directories first.
     pub(super) puts: Vec<Put>,
+    /// Names in the staging directory that nodes have which live on: they go before flags are set.
+    pub(super) surplus: Vec<String>,
     /// The nodes that get other contents or attributes.
     pub(super) nodes: Vec<NodeChange>,
     /// What nodes have that moves of names change, to be put back if all is undone.
@@ -160,6 +162,7 @@ impl Journal {
         let is_path = |path: &[u8]| path.is_empty() || path.split(|byte| *byte == b'/').all(is_name);
         self.takes.iter().all(|take| is_path(&take.dir) && is_name(&take.name) && is_name(take.staged.as_bytes()))
             && self.puts.iter().all(|put| is_path(&put.dir) && is_name(&put.name) && is_name(put.staged.as_bytes()))
+            && self.surplus.iter().all(|name| is_name(name.as_bytes()))
             && self.nodes.iter().all(|node| match &node.at {
                 Where::Staged(name) => is_name(name.as_bytes()),
                 Where::Path(path) => is_path(path),

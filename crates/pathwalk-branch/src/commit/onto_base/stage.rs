@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pathwalk::permission::AclKind;
-use pathwalk::{AclState, AtFlags, Attributes, Errno, File, FileType, Handle, LinkFlags, NewKind};
+use pathwalk::{AclState, AtFlags, Attributes, Errno, File, FileType, Handle, InodeFlags, LinkFlags, NewKind};
 
 use super::hand::{Hand, reserve};
 use super::journal::{Before, Fill, Identity, Journal, NewData, NewList, NodeChange, Put, Setting, Take, Where, time};
@@ -54,6 +54,7 @@ impl Stage<'_> {
         // From here on, times of nodes of the base change. Data is not read of one that was changed.
         self.more_names(&mut staged)?;
         let puts = self.puts(&mut staged)?;
+        let surplus = self.surplus(&staged);
         let mut nodes = Vec::new();
         for changed in &self.plan.changed {
             let data = data.remove(&changed.number);
@@ -63,7 +64,7 @@ impl Stage<'_> {
             let later = self.later(target.number, record, staged.new[&target.number]);
             nodes.extend(later.map_err(self.failed("make", target.number))?);
         }
-        Ok(Journal { list: self.plan.inner.shared.identity(), branch: branch.to_owned(), takes, puts, nodes, before })
+        Ok(Journal { list: self.plan.inner.shared.identity(), branch: branch.to_owned(), takes, puts, surplus, nodes, before })
     }
 
     /// Returns what moves of names, and reserved space, change beside.
@@ -126,14 +127,38 @@ impl Stage<'_> {
         match kind {
             None => self.write_file(&self.hand.make_file(self.staging, &name)?, number, record)?,
             Some(NewKind::Directory) => context.mkdirat(self.staging, &name, 0o700)?,
-            Some(NewKind::Symlink(body)) => context.symlinkat(body, self.staging, &name)?,
-            Some(kind) => context.mknodat(self.staging, &name, kind, 0o600)?,
+            Some(kind) if record.flags.is_empty() => self.make(self.staging, &name, kind)?,
+            // Such a node has the flags of the directory in which it was made.
+            Some(kind) => {
+                let made_in = self.with_flags(record.flags)?;
+                self.make(&made_in, &name, kind)?;
+                self.hand.rename((&made_in, name.as_bytes()), (self.staging, name.as_bytes()))?;
+            }
         }
         let node = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
         self.hand.set(&node, &self.all_of(number, record))?;
         staged.new.insert(number, Identity::of(&node.attributes()?));
         staged.sources.insert(number, vec![name]);
         Ok(())
+    }
+
+    fn make(&self, dir: &Handle, name: &str, kind: NewKind<'_>) -> Result<(), Errno> {
+        match kind {
+            NewKind::Symlink(body) => self.hand.context.symlinkat(body, dir, name),
+            kind => self.hand.context.mknodat(dir, name, kind, 0o600),
+        }
+    }
+
+    /// Returns a directory that passes flags on to what is made in it.
+    fn with_flags(&self, flags: InodeFlags) -> Result<Handle, Errno> {
+        let name = format!("f{}", flags.bits());
+        if let Some(found) = self.hand.find(self.staging, name.as_bytes())? {
+            return Ok(found);
+        }
+        self.hand.context.mkdirat(self.staging, &name, 0o700)?;
+        let made = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
+        self.hand.context.set_inode_flags_at(&made, "", flags, AtFlags::EMPTY_PATH)?;
+        Ok(made)
     }
 
     fn write_file(&self, file: &File, number: u64, record: &Record) -> Result<(), Errno> {
@@ -184,6 +209,7 @@ impl Stage<'_> {
     fn all_of(&self, number: u64, record: &Record) -> Setting {
         let of = &record.attributes;
         let is_link = record.kind() == FileType::Symlink;
+        let can_set_flags = matches!(record.kind(), FileType::Regular | FileType::Directory);
         let list = |kind| self.list(number, kind);
         Setting {
             owner: Some((of.uid, of.gid)),
@@ -191,7 +217,7 @@ impl Stage<'_> {
             access: list(AclKind::Access).filter(|_| of.acl == AclState::Present).map(Some),
             default: list(AclKind::Default).map(Some),
             xattrs: self.xattrs(number, record).into_iter().map(|(name, value)| (name, Some(value))).collect(),
-            flags: (!has_forbidding_flags(of) && !record.flags.is_empty()).then(|| record.flags.bits()),
+            flags: (can_set_flags && !has_forbidding_flags(of) && !record.flags.is_empty()).then(|| record.flags.bits()),
             atime: Some(time(of.atime)),
             mtime: Some(time(of.mtime)),
         }
@@ -249,8 +275,10 @@ impl Stage<'_> {
         let mut puts = Vec::new();
         for (number, names) in &self.plan.come {
             let node = self.identity(staged, *number).map_err(self.failed("move", *number))?;
-            let mut sources = std::mem::take(staged.sources.entry(*number).or_default()).into_iter();
-            for (named, staged_name) in names.iter().zip(sources.by_ref()) {
+            let mut left = std::mem::take(staged.sources.entry(*number).or_default());
+            let sources: Vec<_> = left.drain(..names.len().min(left.len())).collect();
+            staged.sources.insert(*number, left);
+            for (named, staged_name) in names.iter().zip(sources) {
                 let failed = |errno| Failure::new("move", &named.name, errno);
                 let dir = self.plan.final_path(named.dir).map_err(failed)?;
                 let into = self.identity(staged, named.dir).map_err(failed)?;
@@ -259,6 +287,13 @@ impl Stage<'_> {
         }
         puts.sort_by_key(|put| depth(&put.dir));
         Ok(puts)
+    }
+
+    /// Returns the names in the staging directory, once all names are in their places, of nodes
+    /// that live on.
+    fn surplus(&self, staged: &Staged) -> Vec<String> {
+        let lives = staged.sources.iter().filter(|(number, _)| self.plan.lives(**number));
+        lives.flat_map(|(_, left)| left.iter().cloned()).collect()
     }
 
     fn identity(&self, staged: &Staged, number: u64) -> Result<Identity, Errno> {
@@ -277,13 +312,15 @@ impl Stage<'_> {
         let origin = record.origin.as_ref().ok_or(Errno::ESTALE)?;
         let now = node.attributes()?;
         let is_directory = now.kind == FileType::Directory;
+        let setting = self.new_attributes(*number, record, origin, &now, *what);
         let second = format!("c{number}");
-        let at = if !is_directory && self.link_of_base(*number, &second).is_ok() {
+        // Of a node that may not be changed then, a second name could not be removed.
+        let may_have_second = !is_directory && !has_forbidding_flags(&record.attributes);
+        let at = if may_have_second && self.link_of_base(*number, &second).is_ok() {
             Where::Staged(second)
         } else {
             Where::Path(self.plan.final_path(*number)?)
         };
-        let setting = self.new_attributes(*number, record, origin, &now, *what);
         Ok(NodeChange { at, node: Identity::of(&now), data, setting })
     }
 
