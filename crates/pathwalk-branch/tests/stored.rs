@@ -179,6 +179,25 @@ fn a_file_of_the_base_is_found_again_by_handle_or_by_path() {
 }
 
 #[test]
+fn a_commit_onto_the_base_drops_the_branch_from_the_store() {
+    let place = Place::new();
+    std::fs::write(place.base.path().join("file"), "of the base").unwrap();
+    let branches = place.open();
+    let work = fork(&branches, None, "work");
+    work.open("/file", OpenFlags::WRITE).unwrap().write_at(b"OF", 0).unwrap();
+    work.write("/new", "text").unwrap();
+    drop((work, branches));
+    // By a list that finds the nodes of the base again.
+    let branches = place.open();
+    branches.commit("work").unwrap();
+    assert!(matches!(branches.get("work"), Err(Error::NoBranch(_))));
+    let read = |name| std::fs::read_to_string(place.base.path().join(name)).unwrap();
+    assert_eq!((read("file"), read("new")), ("OF the base".into(), "text".into()));
+    drop(branches);
+    assert_eq!(place.open().list().unwrap(), []);
+}
+
+#[test]
 fn a_collection_leaves_what_is_shown() {
     let place = Place::new();
     let data = |byte: u8| vec![byte; 50_000];
