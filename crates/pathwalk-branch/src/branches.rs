@@ -23,7 +23,7 @@ use crate::numbers::Numbers;
 use crate::options::{Options, SyncEvery};
 use crate::rows::Row;
 use crate::store::Store;
-use crate::stored::{self, Collected, Keeper, Stored};
+use crate::stored::{self, Collected, Damage, Keeper, Stored};
 use crate::tree::Tree;
 
 /// The longest name of a branch, in bytes.
@@ -514,6 +514,37 @@ impl Branches {
     /// ```
     pub fn collect(&self) -> Result<Collected, Error> {
         self.in_store().map_or_else(|| Ok(Collected::default()), Stored::collect)
+    }
+
+    /// Checks whether all that the branches in the store refer to is there, and can be read, as
+    /// they were synced last. Mends what can be told from the rest, and returns all that it found.
+    /// Without a store there is nothing to check.
+    ///
+    /// A branch that is lost can be dropped. Data is checked to be there, and not to be what it
+    /// was. Cost: all rows of all branches are read, and a byte of each blob.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, Damage, DiskStore, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/file", "text")?;
+    /// branches.sync()?;
+    /// assert_eq!(branches.check()?, []);
+    /// drop((work, branches));
+    ///
+    /// std::fs::remove_dir_all(dir.join("segments"))?;
+    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
+    /// let lost = Damage::Data { name: "work".into(), path: b"/file"[..].into() };
+    /// assert_eq!(branches.check()?, [lost]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check(&self) -> Result<Vec<Damage>, Error> {
+        self.in_store().map_or_else(|| Ok(Vec::new()), |stored| stored.check(&self.shared))
     }
 
     /// Returns the number of bytes of data that all branches have stored: in a store on a disk,

@@ -10,6 +10,7 @@
 //! is not stored over a newer one; the tree of a branch; `saving` of the store. The base is asked
 //! under all of them.
 
+mod check;
 mod collect;
 mod encoding;
 mod keeper;
@@ -39,6 +40,7 @@ use crate::tree::Tree;
 use encoding::{OfBranch, OfRoot, OfStore, of_time, time};
 use table::{OF_BRANCHES, RANGES, SHARED, Step, branch_key, counter};
 
+pub use check::Damage;
 pub use collect::Collected;
 pub(crate) use keeper::Keeper;
 
@@ -227,9 +229,11 @@ impl Stored {
     pub(crate) fn list(&self) -> Result<Vec<BranchInfo>, Error> {
         let mut all = Vec::new();
         let mut each = |key: &[u8], value: &[u8]| {
-            let row: OfBranch = encoding::decode(value)?;
-            let name = String::from_utf8(key[OF_BRANCHES.len()..].to_vec()).map_err(|_| Errno::EIO)?;
-            all.push(BranchInfo { name, parent: row.parent, created: time(row.created), note: row.note });
+            // A check finds those that cannot be read.
+            if let Ok(OfBranch { parent, created, note, .. }) = encoding::decode(value) {
+                let name = String::from_utf8_lossy(&key[OF_BRANCHES.len()..]).into_owned();
+                all.push(BranchInfo { name, parent, created: time(created), note });
+            }
             Ok(())
         };
         self.snapshot()?.scan(OF_BRANCHES, &mut each).map_err(store_error("list the branches"))?;
@@ -252,7 +256,14 @@ impl Stored {
         let mut open = self.open.lock();
         let mut lease = None;
         self.change(base, action, |step| {
-            let row = step.branch(name).map_err(store_error(action))?;
+            let row = match step.branch(name) {
+                // No more can be dropped of one whose row cannot be read.
+                Err(Errno::EIO) => {
+                    step.delete_branch(name);
+                    return Ok(());
+                }
+                row => row.map_err(store_error(action))?,
+            };
             let row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
             if !open.contains_key(name) && lease.is_none() {
                 let taken = self.store.lease(row.id).map_err(store_error(action))?;
