@@ -394,6 +394,11 @@ impl Tree {
         if let Tree::Branches(grown) = self { grown.next_act() } else { Ok(()) }
     }
 
+    /// Notes that the last act has ended.
+    pub(crate) fn end(&self) -> Result<()> {
+        if let Tree::Branches(grown) = self { grown.end() } else { Ok(()) }
+    }
+
     /// Returns whether a directory of the host is listed, which may show a name twice if names
     /// change meanwhile.
     pub(crate) fn lists_as_host(&self) -> bool {

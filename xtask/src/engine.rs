@@ -91,7 +91,7 @@ impl Interpreter for Engine {
                 outcomes.push(stage.carry_out(step));
             }
         }
-        fs.next_act().context("end the last act")?;
+        fs.end().context("end the last act")?;
         // To look at the tree is no access.
         let vfs = Vfs::builder().budget(BUDGET).mount_flags(MountFlags::NOATIME).build(fs.for_vfs()).context("build a Vfs")?;
         let tree = tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?;

@@ -15,9 +15,10 @@
 //! reads ask for none to be kept, and the body of a link is read as any reader does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 use pathwalk::limits::LINK_MAX;
 use pathwalk::permission::{Acl, AclKind};
@@ -28,7 +29,10 @@ use pathwalk::{
 };
 
 use crate::branch::Way;
-use crate::rows::{self, KeyBytes, Row};
+use crate::numbers::Numbers;
+use crate::origin::Origin;
+use crate::rows::{self, Row};
+use crate::stamp::Stamp;
 
 /// The first number of a new node. Inode numbers of the base are below it, or are not used.
 pub(crate) const FIRST_NEW: u64 = 1 << 62;
@@ -48,7 +52,7 @@ pub(crate) struct Base {
     root: Handle,
     device: Device,
     is_tmpfs: bool,
-    next: AtomicU64,
+    next: Numbers,
     others: Mutex<Others>,
     /// Set once a node has a number for itself in [`Others::nodes`].
     has_others: AtomicBool,
@@ -62,35 +66,8 @@ struct Others {
     nodes: HashMap<NodeId, (Handle, u64)>,
 }
 
-/// A node of the base as it was when a branch copied its attributes.
-pub(crate) struct Origin {
-    pub(crate) handle: Handle,
-    pub(crate) attributes: Attributes,
-    pub(crate) flags: InodeFlags,
-    /// The number that each change moves, also within one tick of the clock; `None` if the base has
-    /// none.
-    pub(crate) cookie: Option<ChangeCookie>,
-    /// The rows of its lists and extended attributes, in the order of their keys.
-    pub(crate) extras: Vec<(KeyBytes, Row)>,
-    /// The way by which it was found, if it was found by a name.
-    pub(crate) way: Option<Arc<Way>>,
-}
-
-impl PartialEq for Origin {
-    fn eq(&self, other: &Origin) -> bool {
-        let is_same_node = self.handle.node_id() == other.handle.node_id();
-        is_same_node && stamp(&self.attributes) == stamp(&other.attributes) && self.cookie == other.cookie
-    }
-}
-
-impl std::fmt::Debug for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Origin").field(&self.handle).finish()
-    }
-}
-
 /// Returns what changes with each change of a node's data.
-fn stamp(attributes: &Attributes) -> impl PartialEq {
+pub(crate) fn stamp(attributes: &Attributes) -> impl PartialEq {
     (attributes.size, attributes.mtime, attributes.ctime)
 }
 
@@ -101,14 +78,15 @@ pub(crate) struct Copied {
 }
 
 impl Base {
-    pub(crate) fn new(context: Context) -> Result<Base, Errno> {
+    /// Creates the base. The counter is that of new nodes.
+    pub(crate) fn new(context: Context, next: Numbers) -> Result<Base, Errno> {
         let root = context.root().clone();
         let (device, statfs) = (root.attributes()?.device, root.statfs()?);
         if root.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
         let is_tmpfs = statfs.kind == TMPFS_MAGIC;
-        let (next, others, has_others) = (AtomicU64::new(FIRST_NEW), Mutex::default(), AtomicBool::new(false));
+        let (others, has_others) = (Mutex::default(), AtomicBool::new(false));
         Ok(Base { context, root, device, is_tmpfs, next, others, has_others })
     }
 
@@ -137,24 +115,28 @@ impl Base {
         Ok(if statfs.blocks == 0 { u64::MAX } else { statfs.blocks.saturating_mul(statfs.block_size) })
     }
 
+    /// Fails with `EXDEV` for a node on another device than the root of the base.
+    pub(crate) fn check_device(&self, attributes: &Attributes) -> Result<(), Errno> {
+        if attributes.device == self.device { Ok(()) } else { Err(Errno::EXDEV) }
+    }
+
     /// Returns a number for a new node.
-    pub(crate) fn new_number(&self) -> u64 {
-        // Relaxed: the numbers only have to differ.
-        self.next.fetch_add(1, Relaxed)
+    pub(crate) fn new_number(&self) -> Result<u64, Errno> {
+        self.next.next()
     }
 
     /// Returns the number of a node with these attributes.
-    pub(crate) fn number(&self, node: &Handle, attributes: &Attributes) -> u64 {
+    pub(crate) fn number(&self, node: &Handle, attributes: &Attributes) -> Result<u64, Errno> {
         if self.has_others.load(Relaxed)
             && let Some((_, number)) = self.others.lock().nodes.get(&node.node_id())
         {
-            return *number;
+            return Ok(*number);
         }
         self.own_number(attributes.device, attributes.ino)
     }
 
     /// Returns the number of what a listing shows in a directory of the base's own device.
-    pub(crate) fn listed_number(&self, ino: u64) -> u64 {
+    pub(crate) fn listed_number(&self, ino: u64) -> Result<u64, Errno> {
         self.own_number(self.device, ino)
     }
 
@@ -163,19 +145,27 @@ impl Base {
         self.has_others.load(Relaxed)
     }
 
-    fn own_number(&self, device: Device, ino: u64) -> u64 {
+    fn own_number(&self, device: Device, ino: u64) -> Result<u64, Errno> {
         if device == self.device && ino < FIRST_NEW {
-            return ino;
+            return Ok(ino);
         }
-        *self.others.lock().by_inode.entry((device, ino)).or_insert_with(|| self.new_number())
+        match self.others.lock().by_inode.entry((device, ino)) {
+            Entry::Occupied(number) => Ok(*number.get()),
+            Entry::Vacant(unknown) => Ok(*unknown.insert(self.new_number()?)),
+        }
     }
 
     /// Gives a node a number of its own, since that of its inode is taken.
-    pub(crate) fn number_apart(&self, node: &Handle) -> u64 {
+    pub(crate) fn number_apart(&self, node: &Handle) -> Result<u64, Errno> {
+        let known = self.others.lock().nodes.get(&node.node_id()).map(|(_, number)| *number);
+        known.map_or_else(|| Ok(self.set_number(node, self.new_number()?)), Ok)
+    }
+
+    /// Gives a node this number, unless it has one of its own. Returns the number that it has.
+    pub(crate) fn set_number(&self, node: &Handle, number: u64) -> u64 {
         let mut others = self.others.lock();
-        let (_, number) = others.nodes.entry(node.node_id()).or_insert_with(|| (node.clone(), self.new_number()));
         self.has_others.store(true, Relaxed);
-        *number
+        others.nodes.entry(node.node_id()).or_insert_with(|| (node.clone(), number)).1
     }
 
     /// Returns the node of a name; `None` if there is none.
@@ -200,17 +190,24 @@ impl Base {
         if let Err(Errno::EPERM) = opened { self.context.reopen(node, OpenFlags::READ) } else { opened }
     }
 
+    /// Returns the stamp of a node as it is now.
+    pub(crate) fn stamp(&self, node: &Handle) -> Result<Stamp, Errno> {
+        let cookie = self.cookie(node)?;
+        Ok(Stamp::of(&node.attributes()?, cookie))
+    }
+
     /// Returns a node as it is now, for extents that show it.
     pub(crate) fn origin(&self, node: &Handle) -> Result<Origin, Errno> {
         // Before the attributes: a change in between shows as one.
         let (cookie, attributes) = (self.cookie(node)?, node.attributes()?);
-        Ok(Origin { handle: node.clone(), attributes, flags: InodeFlags::empty(), cookie, extras: Vec::new(), way: None })
+        Ok(Origin::new(node.clone(), attributes, cookie))
     }
 
     /// Fails with `ESTALE` if a node was changed since it was copied, or is gone.
     pub(crate) fn check_unchanged(&self, origin: &Origin) -> Result<(), Errno> {
-        let now = origin.handle.attributes().map_err(|_| Errno::ESTALE)?;
-        let is_same = stamp(&now) == stamp(&origin.attributes) && self.cookie(&origin.handle) == Ok(origin.cookie);
+        let node = origin.handle(self)?;
+        let now = node.attributes().map_err(|_| Errno::ESTALE)?;
+        let is_same = stamp(&now) == stamp(&origin.attributes) && self.cookie(&node) == Ok(origin.cookie);
         if is_same { Ok(()) } else { Err(Errno::ESTALE) }
     }
 
@@ -273,12 +270,26 @@ impl Base {
         self.context.lookup_by_handle(&self.root, handle)
     }
 
+    /// Returns the path of a node from the root of the base, without a slash at its beginning;
+    /// `None` if it has none.
+    pub(crate) fn path(&self, node: &Handle) -> Option<Box<[u8]>> {
+        let (path, root) = (node.path().ok()?, self.root.path().ok()?);
+        let below = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))?;
+        match below.split_first() {
+            None => Some(Box::default()),
+            Some((b'/', rest)) => Some(rest.into()),
+            Some(_) => None,
+        }
+    }
+
     /// Returns the directory of a node, and its name there: `ESTALE` if it has none.
     pub(crate) fn place(&self, node: &Handle) -> Result<(Handle, Box<[u8]>), Errno> {
-        let path = node.path().map_err(|_| Errno::ESTALE)?;
-        let slash = path.iter().rposition(|byte| *byte == b'/').ok_or(Errno::ESTALE)?;
-        let (dir, name) = (&path[..slash.max(1)], &path[slash + 1..]);
-        let dir = self.context.lookup(dir).map_err(|_| Errno::ESTALE)?;
+        let path = self.path(node).ok_or(Errno::ESTALE)?;
+        let (dir, name) = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&b""[..], &path[..]),
+        };
+        let dir = self.context.lookup_at(&self.root, dir, AtFlags::EMPTY_PATH).map_err(|_| Errno::ESTALE)?;
         match self.lookup(&dir, name)? {
             Some(found) if found.node_id() == node.node_id() => Ok((dir, name.into())),
             _ => Err(Errno::ESTALE),

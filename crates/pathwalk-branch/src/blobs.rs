@@ -2,10 +2,11 @@
 //!
 //! What always holds: bytes of a blob that were written do not change, so branches share blobs. A
 //! blob may grow at its end: an extent that does not reach there does not show it. A blob is
-//! removed when the last [`Blob`] of it is dropped, which is when no branch leads to it any more.
+//! removed when the last [`Blob`] of it is dropped, which is when no branch leads to it any more:
+//! but for one that rows of a store refer to, which other processes may read.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -18,7 +19,7 @@ pub(crate) const LONGEST: u64 = 256 << 10;
 /// The number of a blob in its store.
 ///
 /// [`BlobStore`] has an example.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BlobId(pub u64);
 
 /// A store of blobs.
@@ -36,7 +37,7 @@ pub struct BlobId(pub u64);
 /// let mut buffer = [0; 5];
 /// store.read(blob, 7, &mut buffer)?;
 /// assert_eq!((&buffer, store.bytes()), (b"world", 12));
-/// store.remove(blob);
+/// store.remove(blob, 12);
 /// assert_eq!(store.bytes(), 0);
 /// # Ok::<(), Errno>(())
 /// ```
@@ -51,11 +52,17 @@ pub trait BlobStore: Send + Sync {
     /// Fills the buffer with the bytes from an offset on: `EIO` if there are not as many.
     fn read(&self, blob: BlobId, offset: u64, buffer: &mut [u8]) -> Result<(), Errno>;
 
-    /// Removes a blob, which no caller uses any more.
-    fn remove(&self, blob: BlobId);
+    /// Removes a blob of this length, which no caller uses any more, and which no row of a
+    /// [`Store`](crate::Store) ever referred to.
+    fn remove(&self, blob: BlobId, length: u64);
 
-    /// Returns the number of bytes in all blobs.
+    /// Returns the number of bytes in all blobs; of a store on a disk, those that they take there.
     fn bytes(&self) -> u64;
+
+    /// Makes all bytes durable that were added before. A store in memory has nothing to do.
+    fn sync(&self) -> Result<(), Errno> {
+        Ok(())
+    }
 }
 
 /// The store in memory.
@@ -99,7 +106,7 @@ impl BlobStore for MemoryBlobs {
         Ok(())
     }
 
-    fn remove(&self, blob: BlobId) {
+    fn remove(&self, blob: BlobId, _: u64) {
         let removed = self.blobs.write().remove(&blob.0);
         self.bytes.fetch_sub(removed.map_or(0, |bytes| bytes.len() as u64), Relaxed);
     }
@@ -109,22 +116,48 @@ impl BlobStore for MemoryBlobs {
     }
 }
 
-/// A use of a blob. The last one that is dropped removes the blob.
+/// A use of a blob. The last one that is dropped removes the blob, unless rows refer to it.
 #[derive(Clone)]
 pub(crate) struct Blob(Arc<Stored>);
 
 struct Stored {
     store: Arc<dyn BlobStore>,
     id: BlobId,
+    /// The length. Of a blob that rows refer to, it need not be known.
+    length: AtomicU64,
+    /// Set before the first row refers to it.
+    is_kept: AtomicBool,
 }
 
 impl Blob {
     pub(crate) fn new(store: &Arc<dyn BlobStore>, data: &[u8]) -> Result<Blob, Errno> {
-        Ok(Blob(Arc::new(Stored { store: Arc::clone(store), id: store.put(data)? })))
+        let length = AtomicU64::new(data.len() as u64);
+        Ok(Blob(Arc::new(Stored { store: Arc::clone(store), id: store.put(data)?, length, is_kept: AtomicBool::new(false) })))
+    }
+
+    /// Returns a blob to which rows refer.
+    pub(crate) fn kept(store: &Arc<dyn BlobStore>, id: BlobId) -> Blob {
+        Blob(Arc::new(Stored { store: Arc::clone(store), id, length: AtomicU64::new(0), is_kept: AtomicBool::new(true) }))
+    }
+
+    pub(crate) fn id(&self) -> BlobId {
+        self.0.id
+    }
+
+    /// Notes that a row is about to refer to it. Returns its number.
+    pub(crate) fn keep(&self) -> BlobId {
+        // Relaxed: the thread that drops the last use sees it by the count of uses.
+        self.0.is_kept.store(true, Relaxed);
+        self.0.id
     }
 
     pub(crate) fn append(&self, at: u64, data: &[u8]) -> Result<bool, Errno> {
-        if at + data.len() as u64 > LONGEST { Ok(false) } else { self.0.store.append(self.0.id, at, data) }
+        let end = at + data.len() as u64;
+        if end > LONGEST || !self.0.store.append(self.0.id, at, data)? {
+            return Ok(false);
+        }
+        self.0.length.fetch_max(end, Relaxed);
+        Ok(true)
     }
 
     pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
@@ -134,12 +167,14 @@ impl Blob {
 
 impl PartialEq for Blob {
     fn eq(&self, other: &Blob) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.0.id == other.0.id && Arc::ptr_eq(&self.0.store, &other.0.store)
     }
 }
 
 impl Drop for Stored {
     fn drop(&mut self) {
-        self.store.remove(self.id);
+        if !*self.is_kept.get_mut() {
+            self.store.remove(self.id, *self.length.get_mut());
+        }
     }
 }

@@ -31,22 +31,27 @@ mod rename;
 mod space;
 mod xattr;
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use pathwalk::{Device, Errno, FileType, Notifier, Timestamp};
 
 use crate::base::Base;
 use crate::blobs::BlobStore;
+use crate::error::Error;
 use crate::events::Pump;
 use crate::options::Options;
-use crate::rows::{self, Record, Row, Tag};
+use crate::rows::{self, Counted, Names, Record, Row, Tag};
+use crate::stamp::Stamp;
+use crate::stored::{Home, Stored};
 use crate::tree::Tree;
 use live::Live;
+use siphasher::sip::SipHasher13;
 
-pub(crate) use copy_up::shows_base_alone;
+pub(crate) use copy_up::{KEPT_INODE_FLAGS, shows_base_alone};
 pub(crate) use data::BaseFiles;
 pub(crate) use find::{Found, number_of};
 pub(crate) use listing::BaseNames;
@@ -66,10 +71,35 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn BlobStore>,
     pub(crate) options: Options,
     /// The hash of names, which other programs cannot predict: it is their place in listings.
-    hasher: RandomState,
+    hasher: NameHash,
     /// The number of the root of the base, and of each branch.
     pub(crate) root: u64,
     pub(crate) pump: Pump,
+    /// The store of the branches, if they outlive the process.
+    pub(crate) stored: Option<Arc<Stored>>,
+}
+
+/// The hash of names. A store keeps its key.
+#[derive(Clone)]
+pub(crate) struct NameHash(SipHasher13);
+
+impl NameHash {
+    pub(crate) fn random() -> NameHash {
+        let random = RandomState::new();
+        NameHash::with_key(random.hash_one(1), random.hash_one(2))
+    }
+
+    pub(crate) fn with_key(one: u64, two: u64) -> NameHash {
+        NameHash(SipHasher13::new_with_keys(one, two))
+    }
+}
+
+impl BuildHasher for NameHash {
+    type Hasher = SipHasher13;
+
+    fn build_hasher(&self) -> SipHasher13 {
+        self.0
+    }
 }
 
 /// A branch, as its file systems and [`Branches`](crate::Branches) have it.
@@ -79,17 +109,37 @@ pub(crate) struct Inner {
     live: Mutex<Live>,
     notifiers: Mutex<Vec<Notifier>>,
     device: Device,
+    /// Where it is stored, if it outlives the process.
+    home: Option<Home>,
+    /// The number of changes, and of attempts at one.
+    changes: AtomicU64,
+}
+
+/// What keeps the data of branches.
+pub(crate) enum Data {
+    /// A store of data alone: branches end with the process.
+    Blobs(Arc<dyn BlobStore>),
+    Stored(Arc<Stored>),
 }
 
 impl Shared {
-    pub(crate) fn new(base: Base, store: Arc<dyn BlobStore>, options: Options) -> Result<Shared, Errno> {
-        let root = base.number(base.root(), &base.root().attributes()?);
+    pub(crate) fn new(base: Base, data: Data, options: Options, hasher: NameHash) -> Result<Shared, Errno> {
+        let root = base.number(base.root(), &base.root().attributes()?)?;
         let pump = Pump::new(&base, options.base_changes)?;
-        Ok(Shared { base, store, options, hasher: RandomState::new(), root, pump })
+        let (store, stored) = match data {
+            Data::Blobs(store) => (store, None),
+            Data::Stored(stored) => (Arc::clone(stored.blobs()), Some(stored)),
+        };
+        Ok(Shared { base, store, options, hasher, root, pump, stored })
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         self.options.now()
+    }
+
+    /// Returns a number that tells these branches from others.
+    pub(crate) fn identity(&self) -> u64 {
+        self.hasher.hash_one("identity")
     }
 
     pub(crate) fn hash(&self, name: &[u8]) -> u64 {
@@ -104,7 +154,7 @@ impl Shared {
 
 impl Inner {
     /// Creates a branch with this tree.
-    pub(crate) fn new(shared: &Arc<Shared>, tree: Tree<Row>) -> Arc<Inner> {
+    pub(crate) fn new(shared: &Arc<Shared>, tree: Tree<Row>, home: Option<Home>) -> Arc<Inner> {
         // As the kernel numbers file systems without a device. The numbers are above those of
         // `pathwalk-memfs`, as far as there are fewer than half a million file systems of each.
         static NEXT_DEVICE: AtomicU32 = AtomicU32::new(0);
@@ -115,6 +165,8 @@ impl Inner {
             live: Mutex::default(),
             notifiers: Mutex::default(),
             device: Device { major: 0, minor },
+            home,
+            changes: AtomicU64::new(0),
         });
         shared.pump.add(&branch);
         branch
@@ -123,17 +175,49 @@ impl Inner {
     /// Returns the tree as it is now, without the nodes that have no name: constant time, and one
     /// step for each of those.
     pub(crate) fn snapshot(&self) -> Tree<Row> {
-        let (mut tree, orphans) = {
+        let (tree, orphans) = {
             let tree = self.tree.read();
             (tree.clone(), self.live.lock().orphans())
         };
-        orphans.into_iter().for_each(|number| free(&mut tree, number));
-        tree
+        without(tree, orphans)
+    }
+
+    /// Returns a tree of this branch without the nodes that have no name, and without these.
+    pub(crate) fn without_orphans(&self, tree: Tree<Row>, more: &BTreeSet<u64>) -> Tree<Row> {
+        let orphans = self.live.lock().orphans();
+        without(tree, orphans.into_iter().chain(more.iter().copied()))
     }
 
     /// Locks the tree for a change.
     pub(crate) fn lock(&self) -> RwLockWriteGuard<'_, Tree<Row>> {
-        self.tree.write()
+        let tree = self.tree.write();
+        // Relaxed: it is read by a thread that then locks the tree, or finds an older number.
+        self.changes.fetch_add(1, Relaxed);
+        tree
+    }
+
+    /// Returns a number that grows with each change. All changes up to it show in a tree that is
+    /// read afterwards.
+    pub(crate) fn changes(&self) -> u64 {
+        let _tree = self.tree.read();
+        self.changes.load(Relaxed)
+    }
+
+    /// Passes all rows to `each`.
+    pub(crate) fn each_row(&self, each: impl FnMut(&Row)) {
+        self.tree.read().range(b"").map(|(_, row)| row).for_each(each);
+    }
+
+    pub(crate) fn home(&self) -> Option<&Home> {
+        self.home.as_ref()
+    }
+
+    /// Makes the branch durable as it is now, if it outlives the process.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        match (&self.shared.stored, &self.home) {
+            (Some(stored), Some(home)) => stored.sync(self, home),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn attach(&self, notifier: Notifier) {
@@ -163,11 +247,35 @@ pub(crate) fn record_mut(tree: &mut Tree<Row>, number: u64) -> Result<&mut Recor
     }
 }
 
-/// Removes all rows of a node.
+/// Returns a tree without some nodes.
+fn without(mut tree: Tree<Row>, numbers: impl IntoIterator<Item = u64>) -> Tree<Row> {
+    numbers.into_iter().for_each(|number| free(&mut tree, number));
+    tree
+}
+
+/// Removes all rows of a node, but for what it was, if no entry says it.
 pub(crate) fn free(tree: &mut Tree<Row>, number: u64) {
     let prefix = number.to_be_bytes();
+    let removed = removed(tree, number);
     let keys: Vec<_> = tree.with_prefix(&prefix).map(|(key, _)| key.clone()).collect();
     keys.iter().for_each(|key| _ = tree.remove(key));
+    if let Some(stamp) = removed {
+        tree.insert(&rows::of(number, Tag::Removed), Row::Removed(stamp));
+    }
+}
+
+/// Returns the stamp of a node of the base that is removed, if no entry has it.
+fn removed(tree: &Tree<Row>, number: u64) -> Option<Stamp> {
+    if let Some(Row::Removed(stamp)) = tree.get(&rows::of(number, Tag::Removed)) {
+        return Some(*stamp);
+    }
+    match record(tree, number)? {
+        Record { counted: Counted::Alone, origin: Some(origin), names, .. } => Some(match names {
+            Names::Merged => origin.stamp().with(names::contents(tree, number).0),
+            Names::Own => origin.stamp(),
+        }),
+        _ => None,
+    }
 }
 
 impl Record {

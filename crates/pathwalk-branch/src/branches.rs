@@ -10,16 +10,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pathwalk::{Context, Timestamp};
+use pathwalk::{Context, Errno, Timestamp};
 
-use crate::base::Base;
+use crate::base::{Base, FIRST_NEW};
 use crate::blobs::{BlobStore, MemoryBlobs};
-use crate::branch::{Inner, Shared};
+use crate::branch::{Data, Inner, NameHash, Shared};
 use crate::commit;
+use crate::commit::onto_base::{self, Done, Outcome};
 use crate::diff::{self, Change};
 use crate::error::Error;
-use crate::options::Options;
+use crate::numbers::Numbers;
+use crate::options::{Options, SyncEvery};
 use crate::rows::Row;
+use crate::store::Store;
+use crate::stored::{self, Collected, Keeper, Stored};
 use crate::tree::Tree;
 
 /// The longest name of a branch, in bytes.
@@ -71,6 +75,7 @@ impl std::fmt::Debug for Branch {
 pub struct Branches {
     shared: Arc<Shared>,
     table: Mutex<Table>,
+    keeper: Option<Keeper>,
 }
 
 /// The branches by their names.
@@ -136,15 +141,88 @@ impl Branches {
     /// ```
     pub fn with_store(base: Context, options: Options, store: impl BlobStore + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
-        let base = Base::new(base).map_err(refused())?;
-        let shared = Arc::new(Shared::new(base, Arc::new(store), options).map_err(refused())?);
-        Ok(Branches { shared, table: Mutex::default() })
+        let recovered = recover(&base)?;
+        let base = Base::new(base, Numbers::within(FIRST_NEW..u64::MAX)).map_err(refused())?;
+        let shared = Shared::new(base, Data::Blobs(Arc::new(store)), options, NameHash::random()).map_err(refused())?;
+        recovered.into_iter().for_each(Done::clean);
+        Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper: None })
+    }
+
+    /// Opens the branches of a base that are in a store, where they outlive the process.
+    ///
+    /// A branch is durable as it was when it was last synced: by `fsync` of any file in it, by a
+    /// `sync` of the `Vfs` that shows it, by [`sync`](Self::sync), every five seconds
+    /// ([`Options::sync_every`]), and when this list is dropped. Each of them stores all of the
+    /// branch, as a commit of a journal does. After a crash, the branch is as one of them has left
+    /// it. [`fork`](Self::fork), [`drop`](Self::drop), [`commit`](Self::commit) and
+    /// [`set_note`](Self::set_note) are durable when they return, each as a whole.
+    ///
+    /// Several processes may open one store. A branch is used by one of them at a time, from its
+    /// first use until the list is dropped and no `Vfs` has the branch any more. Meanwhile the
+    /// others may list and compare it, and fork it, as it was synced last; all else of it is
+    /// [`InUse`](Error::InUse). The rows of a branch are in memory while it is used, those that it
+    /// shares with other branches once.
+    ///
+    /// A store is for one base. [`OtherBase`](Error::OtherBase) if the root of this one is another
+    /// node than that of the branches in it.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, DiskStore, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/file", "text")?;
+    /// drop((branches, work));
+    ///
+    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.get("work")?)?.context(Credentials::root());
+    /// assert_eq!(work.read_to_string("/file")?, "text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(base: Context, options: Options, store: impl Store + 'static) -> Result<Branches, Error> {
+        let refused = || Error::base("use this tree as a base");
+        let recovered = recover(&base)?;
+        let store: Arc<dyn Store> = Arc::new(store);
+        let base = Base::new(base, stored::node_numbers(&store)).map_err(refused())?;
+        let stored = Arc::new(Stored::new(store));
+        let hasher = stored.hasher(&base)?;
+        let SyncEvery(every) = options.sync_every;
+        let keeper = every.map(|every| Keeper::new(&stored, every)).transpose();
+        let keeper = keeper.map_err(Error::base("start the thread that syncs branches"))?;
+        let shared = Shared::new(base, Data::Stored(stored), options, hasher).map_err(refused())?;
+        let branches = Branches { shared: Arc::new(shared), table: Mutex::default(), keeper };
+        branches.recovered(recovered)?;
+        Ok(branches)
+    }
+
+    /// Drops a branch whose commit onto the base was finished after a crash.
+    fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
+        match (recovered, self.in_store()) {
+            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done),
+            (Some(done), _) => {
+                done.clean();
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn in_store(&self) -> Option<&Stored> {
+        self.shared.stored.as_deref()
     }
 
     /// Makes a branch of another one as that is now, or of the base. Cost: constant, and one step
     /// for each open file of the parent that has no name any more; those are not in the fork.
     pub fn fork(&self, parent: Option<&str>, name: &str) -> Result<Branch, Error> {
         check_name(name)?;
+        if let Some(stored) = self.in_store() {
+            stored.fork(&self.shared, parent, name)?;
+            return stored.get(&self.shared, name);
+        }
         let mut table = self.table.lock();
         if table.contains_key(name) {
             return Err(Error::Exists(name.to_owned()));
@@ -153,17 +231,30 @@ impl Branches {
             Some(parent) => find(&table, parent)?.branch.0.snapshot(),
             None => Tree::default(),
         };
-        let branch = Branch(Inner::new(&self.shared, forked.clone()));
+        let branch = Branch(Inner::new(&self.shared, forked.clone(), None));
         let (parent, created) = (parent.map(str::to_owned), self.shared.now());
         let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new() };
         table.insert(name.to_owned(), listed);
         Ok(branch)
     }
 
+    /// Does the same, and does not use the branch: of a store, nothing is loaded, and the branch is
+    /// left for any process to use.
+    pub fn fork_only(&self, parent: Option<&str>, name: &str) -> Result<(), Error> {
+        check_name(name)?;
+        match self.in_store() {
+            Some(stored) => stored.fork(&self.shared, parent, name),
+            None => self.fork(parent, name).map(drop),
+        }
+    }
+
     /// Returns a branch.
     ///
     /// [`Branches::list`] has an example.
     pub fn get(&self, name: &str) -> Result<Branch, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.get(&self.shared, name);
+        }
         Ok(find(&self.table.lock(), name)?.branch.clone())
     }
 
@@ -183,8 +274,11 @@ impl Branches {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn before(&self, name: &str) -> Result<Branch, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.before(&self.shared, name);
+        }
         let forked = find(&self.table.lock(), name)?.forked.clone();
-        Ok(Branch(Inner::new(&self.shared, forked)))
+        Ok(Branch(Inner::new(&self.shared, forked, None)))
     }
 
     /// Returns what is known of all branches, sorted by their names.
@@ -197,27 +291,33 @@ impl Branches {
     /// branches.fork(None, "work")?;
     /// branches.fork(Some("work"), "step")?;
     /// branches.set_note("step", "removes the build directory")?;
-    /// let [step, work] = &branches.list()[..] else { panic!() };
+    /// let [step, work] = &branches.list()?[..] else { panic!() };
     /// assert_eq!((&*step.name, step.parent.as_deref()), ("step", Some("work")));
     /// assert_eq!(step.note, "removes the build directory");
     /// assert_eq!((&*work.name, &work.parent), ("work", &None));
     /// assert!(branches.get("step").is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn list(&self) -> Vec<BranchInfo> {
+    pub fn list(&self) -> Result<Vec<BranchInfo>, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.list();
+        }
         let info = |(name, listed): (&String, &Listed)| BranchInfo {
             name: name.clone(),
             parent: listed.parent.clone(),
             created: listed.created,
             note: listed.note.clone(),
         };
-        self.table.lock().iter().map(info).collect()
+        Ok(self.table.lock().iter().map(info).collect())
     }
 
     /// Sets the note of a branch.
     ///
     /// [`Branches::list`] has an example.
     pub fn set_note(&self, name: &str, note: &str) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.set_note(&self.shared.base, name, note);
+        }
         let mut table = self.table.lock();
         let listed = table.get_mut(name).ok_or_else(|| Error::NoBranch(name.to_owned()))?;
         listed.note = note.to_owned();
@@ -226,6 +326,9 @@ impl Branches {
 
     /// Drops a branch, which has no forks, with all that it changed. A `Vfs` that has it keeps it.
     pub fn drop(&self, name: &str) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.drop(&self.shared.base, name);
+        }
         let mut table = self.table.lock();
         check_no_forks(&table, name)?;
         table.remove(name);
@@ -240,6 +343,9 @@ impl Branches {
     ///
     /// [`Change`] has an example.
     pub fn diff(&self, name: &str) -> Result<Vec<Change>, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.diff(&self.shared, name);
+        }
         let table = self.table.lock();
         let listed = find(&table, name)?;
         let (old, new) = (listed.forked.clone(), listed.branch.0.snapshot());
@@ -247,26 +353,85 @@ impl Branches {
         Ok(diff::changes(&old, &new, self.shared.root))
     }
 
-    /// Applies what a branch changed to its parent, and drops it from the list. If the parent
-    /// changed the same things since the fork, nothing is done, and the error has all conflicts.
-    /// What another thread changes in the branch after the commit has begun is lost.
+    /// Applies what a branch changed to its parent, or to the base, and drops it from the list. If
+    /// the other has changed the same things meanwhile, nothing is done, and the error has all
+    /// conflicts. What another thread changes in the branch after the commit has begun is lost.
+    ///
+    /// # Onto another branch
     ///
     /// All observers of the parent see all of it or nothing: an operation that begins after another
     /// one has seen something of the commit sees all of it. Files that are open on the parent and
     /// were removed stay usable. Cost: what was changed in both since the fork.
+    ///
+    /// # Onto the base
+    ///
+    /// The base changes in steps, which other programs see. A crash leaves none of it: what is new
+    /// is staged in `.pathwalk-commit`, a directory in the root of the base, and a journal there
+    /// says what is to be done. The next [`Branches`] of this base finishes a commit that was
+    /// decided, and undoes one that was not. If a step fails, because another program is in its
+    /// way, all is undone. Files that stay keep their inodes, so hard links and open files stay.
+    ///
+    /// The context of the base does all of it: it needs the right to write into the root of the
+    /// base, and to set what the branch has set (`EPERM` for owners and devices, as ever). `EXDEV`
+    /// for changes below a mount in the base, `EBUSY` while another commit is under way, `ENOSPC`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, ConflictKind, Error};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/notes", 0o644)?;
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::new(base.clone())?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/notes", "changed")?;
+    /// branches.commit("work")?;
+    /// assert_eq!(base.read_to_string("/notes")?, "changed");
+    ///
+    /// // The base may change meanwhile: not the same.
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.remove_file("/notes")?;
+    /// base.write("/notes", "by another program")?;
+    /// let Err(Error::Conflicts { conflicts, .. }) = branches.commit("work") else { panic!() };
+    /// assert_eq!(conflicts[0].kind, ConflictKind::RemovedInBranch);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit(&self, name: &str) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            self.recovered(recover(self.shared.base.context())?)?;
+            return stored.commit(&self.shared, name);
+        }
         let mut table = self.table.lock();
         check_no_forks(&table, name)?;
         let listed = find(&table, name)?;
-        let parent = listed.parent.as_deref().ok_or_else(|| Error::OfBase(name.to_owned()))?;
+        let Some(parent) = listed.parent.as_deref() else { return self.commit_onto_base(&mut table, name) };
         let parent = find(&table, parent)?.branch.clone();
-        let conflicts = commit::commit(&listed.forked, &listed.branch.0.snapshot(), &parent.0);
+        let conflicts = commit::commit(&listed.forked, &listed.branch.0.snapshot(), &parent.0, |_| Ok(()));
         let conflicts = conflicts.map_err(Error::base("look at the base"))?;
         if !conflicts.is_empty() {
             return Err(Error::Conflicts { name: name.to_owned(), conflicts });
         }
         table.remove(name);
         Ok(())
+    }
+
+    fn commit_onto_base(&self, table: &mut Table, name: &str) -> Result<(), Error> {
+        if let Some(done) = recover(self.shared.base.context())? {
+            let is_it = done.list == self.shared.identity() && done.branch == name;
+            done.clean();
+            if is_it {
+                table.remove(name);
+                return Ok(());
+            }
+        }
+        let branch = find(table, name)?.branch.clone();
+        match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
+            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Outcome::Done(done) => {
+                table.remove(name);
+                done.clean();
+                Ok(())
+            }
+        }
     }
 
     /// Waits until the caches of all branches were told of each change of the base that was made
@@ -289,7 +454,47 @@ impl Branches {
         self.shared.pump.catch_up();
     }
 
-    /// Returns the number of bytes that all branches have stored.
+    /// Makes all branches durable that this process uses, as they are now. Without a store there is
+    /// nothing to do.
+    ///
+    /// [`Branches::open`] says when else that is done.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.in_store().map_or(Ok(()), Stored::sync_all)
+    }
+
+    /// Removes from the store what no branch refers to any more: what was overwritten, removed, or
+    /// dropped. Branches may be in use meanwhile, also by other processes; data is freed only while
+    /// no other process has the store open. Without a store there is nothing to do.
+    ///
+    /// Cost: all rows of all branches are read.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, DiskStore, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
+    /// let step = Vfs::builder().build(branches.fork(None, "step")?)?.context(Credentials::root());
+    /// step.write("/file", vec![7; 1 << 20])?;
+    /// branches.sync()?;
+    /// drop(step);
+    /// branches.drop("step")?;
+    /// drop(branches);
+    ///
+    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
+    /// let collected = branches.collect()?;
+    /// assert!(collected.rows > 0 && collected.bytes >= Some(1 << 20));
+    /// assert_eq!(branches.stored(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn collect(&self) -> Result<Collected, Error> {
+        self.in_store().map_or_else(|| Ok(Collected::default()), Stored::collect)
+    }
+
+    /// Returns the number of bytes of data that all branches have stored: in a store on a disk,
+    /// those that they take there, also for branches that were dropped.
     ///
     /// [`Branches::with_store`] has an example.
     pub fn stored(&self) -> u64 {
@@ -300,6 +505,27 @@ impl Branches {
 impl std::fmt::Debug for Branches {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Branches").field("list", &self.list()).finish_non_exhaustive()
+    }
+}
+
+/// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
+/// left alone. Returns a commit that was finished.
+fn recover(base: &Context) -> Result<Option<Done>, Error> {
+    match onto_base::recover(base) {
+        Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
+        recovered => recovered.map_err(|failure| Error::of_commit("", failure)),
+    }
+}
+
+impl Drop for Branches {
+    /// Makes all branches durable, and leaves them to other processes. [`sync`](Self::sync) reports
+    /// errors; this does not.
+    fn drop(&mut self) {
+        self.keeper = None;
+        if let Some(stored) = self.in_store() {
+            _ = stored.sync_all();
+            stored.close();
+        }
     }
 }
 

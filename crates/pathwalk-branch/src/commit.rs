@@ -10,6 +10,7 @@
 
 mod apply;
 mod checks;
+pub(crate) mod onto_base;
 
 use std::fmt;
 
@@ -97,8 +98,14 @@ impl<'a> Side<'a> {
 }
 
 /// Applies what a tree changed since it had `common` in common with `onto` to that branch. Returns
-/// the conflicts; if there is one, nothing is done.
-pub(crate) fn commit(common: &Tree<Row>, branch: &Tree<Row>, onto: &Inner) -> Result<Vec<Conflict>, Errno> {
+/// the conflicts; if there is one, nothing is done. `store` makes the new tree durable, before
+/// anything shows it; if that fails, nothing is done.
+pub(crate) fn commit(
+    common: &Tree<Row>,
+    branch: &Tree<Row>,
+    onto: &Inner,
+    store: impl FnOnce(&Tree<Row>) -> Result<(), Errno>,
+) -> Result<Vec<Conflict>, Errno> {
     let root = onto.shared.root;
     let ours = Side::new(common, branch);
     let mut locked = onto.lock();
@@ -116,6 +123,7 @@ pub(crate) fn commit(common: &Tree<Row>, branch: &Tree<Row>, onto: &Inner) -> Re
         conflicts.dedup();
         return Ok(conflicts);
     }
+    store(&onto.without_orphans(merged.clone(), &orphans))?;
     onto.become_orphans(&orphans, &mut merged);
     *locked = merged;
     // No question is answered until all caches are told. So a caller that was answered by the new

@@ -16,7 +16,7 @@ use bitflags::bitflags;
 use pathwalk::FileType;
 
 pub(crate) use groups::{Group, Groups, before, extras};
-pub(crate) use names::{Moves, Named, old_way, path_at, path_of};
+pub(crate) use names::{DEEPEST, Moves, Named, old_way, path_at, path_of};
 
 use crate::rows::{Record, Row};
 use crate::tree::Tree;

@@ -5,6 +5,7 @@ use std::fmt;
 use pathwalk::Errno;
 
 use crate::commit::Conflict;
+use crate::commit::onto_base::{Failure, Left};
 
 /// An operation on a branch that was refused. Nothing was changed.
 ///
@@ -39,16 +40,62 @@ pub enum Error {
         /// The names of its forks.
         forks: Vec<String>,
     },
-    /// The branch was forked from the base itself.
-    #[error("\"{0}\" was forked from the base, and a branch is committed onto another branch only: fork it from one")]
-    OfBase(String),
-    /// The branch and its parent changed the same things.
-    #[error("cannot commit \"{name}\": it and its parent do not agree on {}", Paths(conflicts))]
+    /// The branch, and its parent or the base, changed the same things.
+    #[error("cannot commit \"{name}\": it and what it was forked from do not agree on {}", Paths(conflicts))]
     Conflicts {
         /// The branch.
         name: String,
         /// The things, sorted by their paths.
         conflicts: Vec<Conflict>,
+    },
+    /// A commit onto the base failed, and the base is as it was.
+    #[error("cannot commit{}: {action} \"{}\": {errno}; the base is as it was", Quoted(name), path.escape_ascii())]
+    NotCommitted {
+        /// The branch; empty if it was another one, which a crash has left half committed.
+        name: String,
+        /// What could not be done.
+        action: &'static str,
+        /// The path, or a name in `.pathwalk-commit`.
+        path: Box<[u8]>,
+        /// The error of the base.
+        errno: Errno,
+    },
+    /// A commit onto the base is decided, and a step of it failed. The next [`Branches`] of the
+    /// base, or the next commit, goes on with it.
+    ///
+    /// [`Branches`]: crate::Branches
+    #[error(
+        "cannot finish the commit{}: {action} \"{}\": {errno}; \
+         what is left is in \".pathwalk-commit\": mend the cause, and commit again",
+        Quoted(name), path.escape_ascii()
+    )]
+    Unfinished {
+        /// The branch; empty if it was another one, which a crash has left half committed.
+        name: String,
+        /// What could not be done.
+        action: &'static str,
+        /// The path, or a name in `.pathwalk-commit`.
+        path: Box<[u8]>,
+        /// The error of the base.
+        errno: Errno,
+    },
+    /// Another process uses the branch.
+    #[error("another process uses the branch \"{0}\": end that process, or wait for its end")]
+    InUse(String),
+    /// The store has branches of another base.
+    #[error("the store has branches of another base: open it with that one, or choose another store")]
+    OtherBase,
+    /// The store was written by another version of this library, in a form that this one does not
+    /// know.
+    #[error("the store was written by another version of pathwalk: use that version, or choose another store")]
+    OtherVersion,
+    /// The store refused an operation.
+    #[error("cannot {action}: {errno}")]
+    Store {
+        /// The operation.
+        action: &'static str,
+        /// The error of the store: `EIO` for one that is damaged.
+        errno: Errno,
     },
     /// The base refused an operation.
     #[error("cannot {action}: {errno}")]
@@ -58,6 +105,15 @@ pub enum Error {
         /// The error of the base.
         errno: Errno,
     },
+}
+
+/// The name of a branch, in a message, if it is known.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " \"{}\"", self.0) }
+    }
 }
 
 /// The most conflicts that a message names.
@@ -80,6 +136,23 @@ impl fmt::Display for Paths<'_> {
 }
 
 impl Error {
+    pub(crate) fn of_commit(name: &str, failure: Failure) -> Error {
+        let Failure { action, path, errno, left } = failure;
+        let name = name.to_owned();
+        match left {
+            Left::Nothing => Error::NotCommitted { name, action, path, errno },
+            Left::Decided => Error::Unfinished { name, action, path, errno },
+        }
+    }
+
+    /// Returns what an operation of a file system fails with for this.
+    pub(crate) fn errno(&self) -> Errno {
+        match self {
+            Error::Store { errno, .. } | Error::Base { errno, .. } => *errno,
+            _ => Errno::EIO,
+        }
+    }
+
     pub(crate) fn base(action: &'static str) -> impl FnOnce(Errno) -> Error {
         move |errno| Error::Base { action, errno }
     }

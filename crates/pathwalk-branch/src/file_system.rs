@@ -101,6 +101,11 @@ impl FileSystem for Branch {
         self.0.shared.store.bytes()
     }
 
+    /// Makes the whole branch durable, if it has a store.
+    fn sync(&self) -> Result<(), Errno> {
+        self.0.sync().map_err(|error| error.errno())
+    }
+
     fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.0.create(number_of(dir.key()), name.bytes(), new)
     }

@@ -1,5 +1,6 @@
 //! [`Branch`]: crate::Branch
 //! [`Branches`]: crate::Branches
+//! [`DiskStore`]: crate::DiskStore
 //! [`Context`]: pathwalk::Context
 //! [`FileSystem`]: pathwalk::FileSystem
 #![doc = include_str!("../README.md")]
@@ -35,7 +36,10 @@
 //!   layers in front of it;
 //! - `tree/` is the map in which a branch keeps its rows, `rows` says what they are, `extents/` are
 //!   those of one file;
-//! - `base` asks the base, `events` passes its reports on, `blobs` stores data.
+//! - `base` asks the base, `origin` is a node of it that a branch has copied, `events` passes its
+//!   reports on;
+//! - `blobs` stores data, `store/` is a store that outlives the process, `stored/` keeps branches
+//!   in one.
 
 #![forbid(unsafe_code)]
 
@@ -49,9 +53,14 @@ mod error;
 mod events;
 mod extents;
 mod file_system;
+mod numbers;
 mod open_file;
 mod options;
+mod origin;
 mod rows;
+mod stamp;
+mod store;
+mod stored;
 mod tree;
 
 pub use blobs::{BlobId, BlobStore, MemoryBlobs};
@@ -60,3 +69,5 @@ pub use commit::{Conflict, ConflictKind};
 pub use diff::{Aspects, Change};
 pub use error::Error;
 pub use options::{BaseChanges, Options};
+pub use store::{Applied, Batch, DiskStore, EachRow, Lease, Snapshot, Store};
+pub use stored::Collected;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pathwalk::{Entry, Errno, FallocateFlags, NodeKey, OpenFile, OpenFor, WriteAt, Written};
+use pathwalk::{Entry, Errno, FallocateFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
 
 use crate::branch::{BaseFiles, BaseNames, Inner, number_of};
 
@@ -53,6 +53,11 @@ impl OpenFile for Open {
     /// Returns true for regular files, as on a tmpfs.
     fn allows_direct(&self) -> bool {
         self.branch.is_regular(self.number)
+    }
+
+    /// Makes the whole branch durable, as a commit of a journal does.
+    fn sync(&self, _: SyncWhat) -> Result<(), Errno> {
+        self.branch.sync().map_err(|error| error.errno())
     }
 
     fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pathwalk::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
@@ -42,6 +43,18 @@ pub enum BaseChanges {
 pub struct Options {
     pub(crate) base_changes: BaseChanges,
     clock: Option<Arc<dyn Fn() -> Timestamp + Send + Sync>>,
+    pub(crate) sync_every: SyncEvery,
+}
+
+/// The time after which changed branches are synced unasked.
+#[derive(Clone, Copy)]
+pub(crate) struct SyncEvery(pub(crate) Option<Duration>);
+
+impl Default for SyncEvery {
+    /// Returns five seconds, as the journals of file systems have it.
+    fn default() -> Self {
+        SyncEvery(Some(Duration::from_secs(5)))
+    }
 }
 
 impl Options {
@@ -57,6 +70,15 @@ impl Options {
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
         self.clock = Some(Arc::new(read));
+        self
+    }
+
+    /// Sets the time after which branches that were changed are synced, though no user asked for
+    /// it; with `None` they are not. Default: 5 seconds. It says how much a crash may cost; without
+    /// a [`Store`](crate::Store) it says nothing.
+    #[must_use]
+    pub fn sync_every(mut self, time: impl Into<Option<Duration>>) -> Options {
+        self.sync_every = SyncEvery(time.into());
         self
     }
 

@@ -11,6 +11,7 @@
 //! | 3 | name | an extended attribute |
 //! | 4 | hash of the name, name | an entry of a directory: a name that the branch added, changed or removed |
 //! | 5 | offset | an extent of a file |
+//! | 6 | | what a node of the base was that was removed, if no entry says it |
 //!
 //! What always holds:
 //! - The number of the key is that of the node, with its highest byte first.
@@ -28,8 +29,9 @@ use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{Attributes, FileType, InodeFlags};
 use smallvec::SmallVec;
 
-use crate::base::Origin;
 use crate::blobs::Blob;
+use crate::origin::Origin;
+use crate::stamp::Stamp;
 
 /// The bytes of a key.
 pub(crate) type KeyBytes = SmallVec<[u8; 64]>;
@@ -43,6 +45,7 @@ pub(crate) enum Tag {
     Xattr = 3,
     Entry = 4,
     Extent = 5,
+    Removed = 6,
 }
 
 /// The value of a row.
@@ -54,6 +57,7 @@ pub(crate) enum Row {
     Xattr(Arc<[u8]>),
     Entry(Entry),
     Extent(Extent),
+    Removed(Stamp),
 }
 
 /// The attributes of a node.
@@ -67,6 +71,7 @@ pub(crate) struct Record {
     pub(crate) origin: Option<Arc<Origin>>,
     pub(crate) names: Names,
     pub(crate) first_name: FirstName,
+    pub(crate) counted: Counted,
     pub(crate) pages: Pages,
 }
 
@@ -77,6 +82,16 @@ pub(crate) enum Names {
     Own,
     /// Those of the tree, and those of the base that the tree does not have.
     Merged,
+}
+
+/// The place of a node's stamp, once the node is removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counted {
+    /// In the entry that hides the node, and then in that of the directory above.
+    InEntry,
+    /// In a row of its own: a directory that was removed had a name of the node, and was counted
+    /// while the node lived on under another name.
+    Alone,
 }
 
 /// The possibility that a node without a name gets one.
@@ -115,7 +130,16 @@ pub(crate) struct Entry {
     /// The node that the name leads to; `None` if it was removed.
     pub(crate) target: Option<Target>,
     /// The node that the base has under this name, as of when the entry was made.
-    pub(crate) hides: Option<Target>,
+    pub(crate) hides: Option<Hidden>,
+}
+
+/// A node of the base that an entry hides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hidden {
+    pub(crate) target: Target,
+    /// What it was when the branch copied it; of a directory that was removed, with all that was in
+    /// it.
+    pub(crate) stamp: Stamp,
 }
 
 /// A part of a file.
@@ -180,7 +204,7 @@ pub(crate) fn extent(number: u64, offset: u64) -> KeyBytes {
 pub(crate) fn parts(key: &[u8]) -> Option<(u64, Tag, &[u8])> {
     let (number, rest) = key.split_first_chunk::<8>()?;
     let (tag, rest) = rest.split_first()?;
-    let tags = [Tag::Record, Tag::Place, Tag::Acl, Tag::Xattr, Tag::Entry, Tag::Extent];
+    let tags = [Tag::Record, Tag::Place, Tag::Acl, Tag::Xattr, Tag::Entry, Tag::Extent, Tag::Removed];
     Some((u64::from_be_bytes(*number), *tags.get(usize::from(*tag))?, rest))
 }
 

@@ -7,15 +7,21 @@
 //! What always holds: keys are in order; all leaves are at one depth; a node other than the root
 //! has at least [`LEAST`] and at most [`MOST`] rows or children.
 //!
+//! A node has a number once it was stored. A change of it, and a copy, has none. So a node with a
+//! number is as it was stored, and so are all below it.
+//!
 //! What it does not do: it has no lock. The crates for persistent maps (`imbl`, `rpds`) show
 //! neither their nodes nor which of them two maps share, and both are needed: to compare two trees
 //! in the time of their differences, and to store changed nodes one by one.
 
 mod compare;
+mod stored;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub(crate) use compare::Difference;
+pub(crate) use stored::{Parts, Shape};
 
 /// The key of a row.
 pub(crate) type Key = Arc<[u8]>;
@@ -32,8 +38,15 @@ pub(crate) struct Tree<V> {
     root: Arc<Node<V>>,
 }
 
+/// A node: its content, and the number under which it was stored.
+pub(crate) struct Node<V> {
+    /// 0 if it was not stored.
+    number: AtomicU64,
+    part: Part<V>,
+}
+
 #[derive(Clone)]
-enum Node<V> {
+enum Part<V> {
     Leaf(Vec<(Key, V)>),
     Inner(Vec<Child<V>>),
 }
@@ -45,9 +58,35 @@ struct Child<V> {
     node: Arc<Node<V>>,
 }
 
+impl<V: Clone> Clone for Node<V> {
+    /// Returns a copy, which is about to be changed.
+    fn clone(&self) -> Node<V> {
+        self.part.clone().into()
+    }
+}
+
+impl<V> From<Part<V>> for Node<V> {
+    fn from(part: Part<V>) -> Node<V> {
+        Node { number: AtomicU64::new(0), part }
+    }
+}
+
+impl<V> Part<V> {
+    fn node(self) -> Arc<Node<V>> {
+        Arc::new(self.into())
+    }
+}
+
+/// Returns the content of a node for a change. No other tree shares the node afterwards.
+fn change<V: Clone>(node: &mut Arc<Node<V>>) -> &mut Part<V> {
+    let node = Arc::make_mut(node);
+    *node.number.get_mut() = 0;
+    &mut node.part
+}
+
 impl<V> Default for Tree<V> {
     fn default() -> Self {
-        Tree { root: Arc::new(Node::Leaf(Vec::new())) }
+        Tree { root: Part::Leaf(Vec::new()).node() }
     }
 }
 
@@ -56,9 +95,9 @@ impl<V: Clone> Tree<V> {
     pub(crate) fn get(&self, key: &[u8]) -> Option<&V> {
         let mut node = &*self.root;
         loop {
-            match node {
-                Node::Leaf(rows) => return find(rows, key).ok().map(|at| &rows[at].1),
-                Node::Inner(children) => node = &children[child_of(children, key)].node,
+            match &node.part {
+                Part::Leaf(rows) => return find(rows, key).ok().map(|at| &rows[at].1),
+                Part::Inner(children) => node = &children[child_of(children, key)].node,
             }
         }
     }
@@ -67,13 +106,13 @@ impl<V: Clone> Tree<V> {
     /// afterwards.
     pub(crate) fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
         self.get(key)?;
-        let mut node = Arc::make_mut(&mut self.root);
+        let mut node = change(&mut self.root);
         loop {
             match node {
-                Node::Leaf(rows) => return find(rows, key).ok().map(|at| &mut rows[at].1),
-                Node::Inner(children) => {
+                Part::Leaf(rows) => return find(rows, key).ok().map(|at| &mut rows[at].1),
+                Part::Inner(children) => {
                     let at = child_of(children, key);
-                    node = Arc::make_mut(&mut children[at].node);
+                    node = change(&mut children[at].node);
                 }
             }
         }
@@ -81,11 +120,11 @@ impl<V: Clone> Tree<V> {
 
     /// Sets the value of a key. Returns the one before.
     pub(crate) fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
-        let (before, split) = insert(Arc::make_mut(&mut self.root), key, value);
+        let (before, split) = insert(change(&mut self.root), key, value);
         if let Some(right) = split {
-            let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
+            let left = std::mem::replace(&mut self.root, Part::Leaf(Vec::new()).node());
             let left = Child { from: Key::from(&b""[..]), node: left };
-            self.root = Arc::new(Node::Inner(vec![left, right]));
+            self.root = Part::Inner(vec![left, right]).node();
         }
         before
     }
@@ -93,8 +132,8 @@ impl<V: Clone> Tree<V> {
     /// Removes a key. Returns its value.
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<V> {
         self.get(key)?;
-        let removed = remove(Arc::make_mut(&mut self.root), key);
-        while let Node::Inner(children) = &*self.root
+        let removed = remove(change(&mut self.root), key);
+        while let Part::Inner(children) = &self.root.part
             && let [only] = &children[..]
         {
             self.root = only.node.clone();
@@ -106,12 +145,12 @@ impl<V: Clone> Tree<V> {
     pub(crate) fn range(&self, from: &[u8]) -> Rows<'_, V> {
         let (mut stack, mut node) = (Vec::new(), &*self.root);
         loop {
-            match node {
-                Node::Leaf(rows) => {
+            match &node.part {
+                Part::Leaf(rows) => {
                     let rest = &rows[rows.partition_point(|(key, _)| &key[..] < from)..];
                     return Rows { stack, leaf: rest.iter() };
                 }
-                Node::Inner(children) => {
+                Part::Inner(children) => {
                     let at = child_of(children, from);
                     stack.push(children[at + 1..].iter());
                     node = &children[at].node;
@@ -129,12 +168,12 @@ impl<V: Clone> Tree<V> {
     pub(crate) fn before(&self, key: &[u8]) -> Option<(&Key, &V)> {
         let (mut left, mut node) = (None, &*self.root);
         loop {
-            match node {
-                Node::Leaf(rows) => match rows.partition_point(|(other, _)| &other[..] < key) {
+            match &node.part {
+                Part::Leaf(rows) => match rows.partition_point(|(other, _)| &other[..] < key) {
                     0 => break,
                     at => return Some((&rows[at - 1].0, &rows[at - 1].1)),
                 },
-                Node::Inner(children) => {
+                Part::Inner(children) => {
                     let at = child_of(children, key);
                     if at > 0 {
                         left = Some(&*children[at - 1].node);
@@ -150,7 +189,7 @@ impl<V: Clone> Tree<V> {
     #[cfg(test)]
     pub(crate) fn visits(&self, key: &[u8]) -> usize {
         let (mut visits, mut node) = (1, &*self.root);
-        while let Node::Inner(children) = node {
+        while let Part::Inner(children) = &node.part {
             node = &children[child_of(children, key)].node;
             visits += 1;
         }
@@ -177,9 +216,9 @@ impl<'a, V> Iterator for Rows<'a, V> {
                 self.stack.pop();
                 continue;
             };
-            match &*child.node {
-                Node::Leaf(rows) => self.leaf = rows.iter(),
-                Node::Inner(children) => self.stack.push(children.iter()),
+            match &child.node.part {
+                Part::Leaf(rows) => self.leaf = rows.iter(),
+                Part::Inner(children) => self.stack.push(children.iter()),
             }
         }
     }
@@ -197,9 +236,9 @@ fn child_of<V>(children: &[Child<V>], key: &[u8]) -> usize {
 fn first<V>(node: &Node<V>) -> &[u8] {
     let mut node = node;
     loop {
-        match node {
-            Node::Leaf(rows) => return &rows[0].0,
-            Node::Inner(children) => node = &children[0].node,
+        match &node.part {
+            Part::Leaf(rows) => return &rows[0].0,
+            Part::Inner(children) => node = &children[0].node,
         }
     }
 }
@@ -207,35 +246,35 @@ fn first<V>(node: &Node<V>) -> &[u8] {
 fn last<V>(node: &Node<V>) -> (&Key, &V) {
     let mut node = node;
     loop {
-        match node {
-            Node::Leaf(rows) => {
+        match &node.part {
+            Part::Leaf(rows) => {
                 let (key, value) = &rows[rows.len() - 1];
                 return (key, value);
             }
-            Node::Inner(children) => node = &children[children.len() - 1].node,
+            Part::Inner(children) => node = &children[children.len() - 1].node,
         }
     }
 }
 
 /// Sets a key below a node. Returns the value before, and the node that was split off.
-fn insert<V: Clone>(node: &mut Node<V>, key: &[u8], value: V) -> (Option<V>, Option<Child<V>>) {
+fn insert<V: Clone>(node: &mut Part<V>, key: &[u8], value: V) -> (Option<V>, Option<Child<V>>) {
     match node {
-        Node::Leaf(rows) => match find(rows, key) {
+        Part::Leaf(rows) => match find(rows, key) {
             Ok(at) => (Some(std::mem::replace(&mut rows[at].1, value)), None),
             Err(at) => {
                 rows.insert(at, (key.into(), value));
                 let right = (rows.len() > MOST).then(|| rows.split_off(split_at(at, rows.len())));
-                (None, right.map(|rows| Child { from: rows[0].0.clone(), node: Arc::new(Node::Leaf(rows)) }))
+                (None, right.map(|rows| Child { from: rows[0].0.clone(), node: Part::Leaf(rows).node() }))
             }
         },
-        Node::Inner(children) => {
+        Part::Inner(children) => {
             let at = child_of(children, key);
-            let (before, split) = insert(Arc::make_mut(&mut children[at].node), key, value);
+            let (before, split) = insert(change(&mut children[at].node), key, value);
             if let Some(right) = split {
                 children.insert(at + 1, right);
             }
             let right = (children.len() > MOST).then(|| children.split_off(children.len() / 2));
-            (before, right.map(|children| Child { from: children[0].from.clone(), node: Arc::new(Node::Inner(children)) }))
+            (before, right.map(|children| Child { from: children[0].from.clone(), node: Part::Inner(children).node() }))
         }
     }
 }
@@ -246,13 +285,13 @@ fn split_at(inserted: usize, length: usize) -> usize {
 }
 
 /// Removes a key that is below a node.
-fn remove<V: Clone>(node: &mut Node<V>, key: &[u8]) -> Option<V> {
+fn remove<V: Clone>(node: &mut Part<V>, key: &[u8]) -> Option<V> {
     match node {
-        Node::Leaf(rows) => find(rows, key).ok().map(|at| rows.remove(at).1),
-        Node::Inner(children) => {
+        Part::Leaf(rows) => find(rows, key).ok().map(|at| rows.remove(at).1),
+        Part::Inner(children) => {
             let at = child_of(children, key);
-            let removed = remove(Arc::make_mut(&mut children[at].node), key);
-            if children[at].node.len() < LEAST && children.len() > 1 {
+            let removed = remove(change(&mut children[at].node), key);
+            if children[at].node.part.len() < LEAST && children.len() > 1 {
                 join(children, at.min(children.len() - 2));
             }
             removed
@@ -264,36 +303,36 @@ fn remove<V: Clone>(node: &mut Node<V>, key: &[u8]) -> Option<V> {
 fn join<V: Clone>(children: &mut Vec<Child<V>>, at: usize) {
     let right = children.remove(at + 1);
     let left = &mut children[at];
-    let from = Arc::make_mut(&mut left.node).append(Arc::unwrap_or_clone(right.node), right.from);
+    let from = change(&mut left.node).append(Arc::unwrap_or_clone(right.node).part, right.from);
     if let Some(right) = from {
         children.insert(at + 1, right);
     }
 }
 
-impl<V: Clone> Node<V> {
+impl<V> Part<V> {
     fn len(&self) -> usize {
         match self {
-            Node::Leaf(rows) => rows.len(),
-            Node::Inner(children) => children.len(),
+            Part::Leaf(rows) => rows.len(),
+            Part::Inner(children) => children.len(),
         }
     }
 
     /// Takes over the content of the next node, which begins at `from`. Returns the second half if
     /// it is too much for one.
-    fn append(&mut self, next: Node<V>, from: Key) -> Option<Child<V>> {
+    fn append(&mut self, next: Part<V>, from: Key) -> Option<Child<V>> {
         match (self, next) {
-            (Node::Leaf(rows), Node::Leaf(more)) => {
+            (Part::Leaf(rows), Part::Leaf(more)) => {
                 rows.extend(more);
                 let right = (rows.len() > MOST).then(|| rows.split_off(rows.len() / 2))?;
-                Some(Child { from: right[0].0.clone(), node: Arc::new(Node::Leaf(right)) })
+                Some(Child { from: right[0].0.clone(), node: Part::Leaf(right).node() })
             }
-            (Node::Inner(children), Node::Inner(more)) => {
+            (Part::Inner(children), Part::Inner(more)) => {
                 let seam = children.len();
                 children.extend(more);
                 // The bound of a node's first child may be lower than that of the node.
                 children[seam].from = from;
                 let right = (children.len() > MOST).then(|| children.split_off(children.len() / 2))?;
-                Some(Child { from: right[0].from.clone(), node: Arc::new(Node::Inner(right)) })
+                Some(Child { from: right[0].from.clone(), node: Part::Inner(right).node() })
             }
             // All leaves are at one depth.
             _ => unreachable!("neighbours are of one height"),

@@ -42,7 +42,7 @@ fn forks_do_not_see_each_other() {
         assert_eq!(names(&work, "/"), ["a", "b", "d", "e", "later"]);
         let texts = [&one, &two, &work, &ground.base].map(|context| context.read_to_string("/a").unwrap());
         assert_eq!(texts, ["of one", "of work", "of work", "/a"]);
-        let names: Vec<_> = ground.branches.list().into_iter().map(|info| (info.name, info.parent)).collect();
+        let names: Vec<_> = ground.branches.list().unwrap().into_iter().map(|info| (info.name, info.parent)).collect();
         let of_work = Some("work".to_owned());
         assert_eq!(names, [("one".into(), of_work.clone()), ("two".into(), of_work), ("work".into(), None)]);
         assert!(matches!(ground.branches.drop("work"), Err(Error::HasForks { forks, .. }) if forks == ["one", "two"]));
@@ -55,7 +55,7 @@ fn forks_do_not_see_each_other() {
 
 #[test]
 fn the_thousandth_fork_works_as_the_first() {
-    let [ground, _] = Ground::each(fill);
+    let [ground, ..] = Ground::each(fill);
     ground.fork(None, "0").write("/d/own", "0").unwrap();
     for depth in 1..1000 {
         let parent = (depth - 1).to_string();
@@ -221,9 +221,8 @@ fn a_commit_shows_in_the_parent_at_once() {
         open.write_at(b"still", 0).unwrap();
         let stored = ground.branches.stored();
         drop((open, work));
-        assert_eq!(ground.branches.stored(), stored - 5, "no cache has it any more");
+        assert!(ground.has_stored(stored.wrapping_sub(5)), "no cache has it any more");
         assert!(matches!(ground.branches.commit("step"), Err(Error::NoBranch(_))));
-        assert!(matches!(ground.branches.commit("work"), Err(Error::OfBase(_))));
     }
 }
 
@@ -417,18 +416,18 @@ fn data_is_freed_with_the_last_branch_that_shows_it() {
         work.write("/new", vec![1; 1000]).unwrap();
         let step = ground.fork(Some("work"), "step");
         step.write("/new", vec![2; 500]).unwrap();
-        assert_eq!(ground.branches.stored(), 1500, "{}", ground.name);
+        assert!(ground.has_stored(1500), "{}", ground.name);
         work.remove_file("/new").unwrap();
-        assert_eq!(ground.branches.stored(), 1500, "the fork was made of it");
+        assert!(ground.has_stored(1500), "the fork was made of it");
         drop(step);
         ground.branches.drop("step").unwrap();
-        assert_eq!(ground.branches.stored(), 0);
+        assert!(ground.has_stored(0));
     }
 }
 
 #[test]
 fn names_of_branches_are_checked() {
-    let [ground, _] = Ground::each(|_| ());
+    let [ground, ..] = Ground::each(|_| ());
     for name in ["", "a/b", "line\n", &"x".repeat(256)] {
         assert!(matches!(ground.branches.fork(None, name), Err(Error::Name(_))), "{name:?}");
     }

@@ -8,48 +8,10 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::Ground;
+use common::trees::{Copied, Node, change, look};
 use fastrand::Rng;
-use pathwalk::{Context, FileType, OpenFlags};
+use pathwalk::Context;
 use pathwalk_branch::{Aspects, Change, Error};
-
-/// A node of a copy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Node {
-    kind: FileType,
-    mode: u16,
-    /// The data of a file, or the body of a link.
-    data: Vec<u8>,
-}
-
-/// The whole tree, by paths.
-type Copied = BTreeMap<Vec<u8>, Node>;
-
-/// Looks at a whole tree, and checks the links of its directories.
-fn look(context: &Context) -> Copied {
-    let (mut all, mut open) = (Copied::new(), vec![Vec::new()]);
-    while let Some(dir) = open.pop() {
-        let path = |name: &[u8]| [&dir, &b"/"[..], name].concat();
-        let shown = if dir.is_empty() { b"/".to_vec() } else { dir.clone() };
-        let mut directories = 0;
-        for entry in context.read_dir(&shown).expect("it is a directory") {
-            let entry = entry.expect("it is listed");
-            let path = path(entry.name());
-            let found = context.lstat(&path).expect("it was listed");
-            let data = match found.kind {
-                FileType::Regular => context.read(&path).expect("it can be read"),
-                FileType::Symlink => context.read_link(&path).expect("it is a link").into_os_string().into_encoded_bytes(),
-                _ => Vec::new(),
-            };
-            if found.kind == FileType::Directory {
-                directories += 1;
-                open.push(path.clone());
-            }
-            all.insert(path, Node { kind: found.kind, mode: found.mode, data });
-        }
-        assert_eq!(context.stat(&shown).expect("it is there").nlink, 2 + directories, "links of {}", dir.escape_ascii());
-    }
-    all
-}
 
 struct Branch {
     name: String,
@@ -61,36 +23,6 @@ struct Branch {
     /// The number of renames that it has seen, and that of its parent when it was forked.
     renames: u64,
     of_parent: u64,
-}
-
-fn path(random: &mut Rng) -> String {
-    let depth = random.usize(1..4);
-    (0..depth).map(|_| format!("/{}", ["a", "b", "c", "d"][random.usize(..4)])).collect()
-}
-
-/// Does something, and returns whether that was a rename. What it does to the copy follows from
-/// what the tree says afterwards.
-fn change(context: &Context, random: &mut Rng) -> bool {
-    let (one, other) = (path(random), path(random));
-    let data = vec![random.u8(..); random.usize(..9000)];
-    // Many of these fail.
-    _ = match random.u8(..14) {
-        0..3 => context.mkdir(&one, 0o755).is_ok(),
-        3..5 => context.write(&one, data).is_ok(),
-        5 => context.open(&one, OpenFlags::WRITE).and_then(|file| file.write_at(&data, random.u64(..20_000))).is_ok(),
-        6 => context.truncate(&one, random.u64(..20_000)).is_ok(),
-        7 => context.remove_file(&one).is_ok(),
-        8 => context.remove_dir_all(&one).is_ok(),
-        9 | 10 => return context.rename(&one, &other).is_ok(),
-        11 => context.symlink(&other, &one).is_ok(),
-        12 => context.chmod(&one, [0o755, 0o700, 0o711][random.usize(..3)]).is_ok(),
-        _ => {
-            let both = (context.open(&one, OpenFlags::READ), context.open(&other, OpenFlags::WRITE));
-            let copy = |(from, to): (pathwalk::File, pathwalk::File)| from.copy_file_range(Some(100), &to, Some(50), 9000);
-            both.0.and_then(|from| Ok((from, both.1?))).and_then(copy).is_ok()
-        }
-    };
-    false
 }
 
 /// Returns the longest of some paths that is another, or a directory above it, with what belongs to
@@ -162,6 +94,10 @@ fn merged(forked: &Copied, ours: &Copied, theirs: &Copied) -> Copied {
     merged
 }
 
+fn context_of(branch: &Option<Branch>) -> &Context {
+    &branch.as_ref().expect("it is there").context
+}
+
 struct World {
     ground: Ground,
     branches: Vec<Option<Branch>>,
@@ -223,6 +159,16 @@ impl World {
         }
     }
 
+    /// Closes the store and opens it again, with all that was open.
+    fn reopen(&mut self) {
+        let nowhere = self.ground.base.clone();
+        self.branches.iter_mut().flatten().for_each(|branch| branch.context = nowhere.clone());
+        self.ground.reopen();
+        for branch in self.branches.iter_mut().flatten() {
+            branch.context = self.ground.again(&branch.name);
+        }
+    }
+
     fn step(&mut self, random: &mut Rng) {
         let there: Vec<usize> = (0..self.branches.len()).filter(|at| self.branches[*at].is_some()).collect();
         let at = there[random.usize(..there.len())];
@@ -235,6 +181,9 @@ impl World {
                 self.ground.branches.drop(&branch.name).expect("it has no forks");
             }
             7 => self.check_all(),
+            8 if self.ground.is_stored() => self.reopen(),
+            10 => _ = self.ground.branches.collect().expect("all of it can be read"),
+            9 => context_of(&self.branches[at]).syncfs("/").expect("there is room"),
             _ => {
                 let branch = self.branches[at].as_mut().expect("it is there");
                 branch.renames += u64::from(change(&branch.context, random));
@@ -270,7 +219,7 @@ fn branches_are_as_whole_copies() {
             let names: Vec<_> = branches.iter().flatten().map(|branch| branch.name.clone()).rev().collect();
             drop(branches);
             names.iter().for_each(|name| ground.branches.drop(name).expect("its forks are gone"));
-            assert_eq!(ground.branches.stored(), 0, "all data went with the branches");
+            assert!(ground.has_stored(0), "all data went with the branches");
         }
     }
     println!("{committed} commits, and {refused} with conflicts");

@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 use pathwalk_hostfs::Coherence;
 
 use crate::bench::Own;
+use crate::branch::{BRANCH_EXAMPLES, BranchArgs};
 use crate::exits;
 use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
 use crate::mount::{MOUNT_EXAMPLES, MountArgs};
@@ -33,6 +34,7 @@ Examples:
   pathwalk watch /srv/www          what changes there, as it happens
   pathwalk mount host:/srv/www /mnt
                                    a directory through pathwalk's caches
+  pathwalk branch fork work        a writable branch of the working directory
   pathwalk bench                   all benches
   pathwalk bench crtends readlink  two of them
   pathwalk man /usr/local/share/man/man1
@@ -167,6 +169,10 @@ pub(crate) enum Command {
     /// Print what a mounted tree has done, how long it took, and what it holds
     #[command(after_help = exits::short(exits::STATS), after_long_help = exits::long(STATS_EXAMPLES, exits::STATS))]
     Stats(StatsArgs),
+    /// Keep writable branches of a directory: fork one, see what was changed in it, commit it or drop
+    /// it
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::long(BRANCH_EXAMPLES, exits::BRANCH))]
+    Branch(BranchArgs),
     /// Write completions for a shell to standard output
     #[command(after_help = exits::short(exits::WRITE), after_long_help = exits::long(COMPLETIONS_EXAMPLES, exits::WRITE))]
     Completions(CompletionsArgs),

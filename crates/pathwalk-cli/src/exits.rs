@@ -12,7 +12,8 @@ pub(crate) const PROGRAM: &str = "\
 Exit codes:
   0  all is well
   1  replay: an answer differed from the kernel's;
-     explain: the path is not reached, or --want is not granted
+     explain: the path is not reached, or --want is not granted;
+     branch diff: there are changes; branch commit: there are conflicts
   2  the command could not be carried out";
 
 /// The codes of `pathwalk replay`.
@@ -52,6 +53,26 @@ pub(crate) const STATS: &str = "\
 Exit codes:
   0  they are printed; with --watch, it was interrupted or unmounted
   2  there are none";
+
+/// The codes of `pathwalk branch` and of most commands below it.
+pub(crate) const BRANCH: &str = "\
+Exit codes:
+  0  it is done
+  2  it could not be done";
+
+/// The codes of `pathwalk branch diff`.
+pub(crate) const BRANCH_DIFF: &str = "\
+Exit codes:
+  0  nothing was changed
+  1  there are changes
+  2  it could not be done";
+
+/// The codes of `pathwalk branch commit`.
+pub(crate) const BRANCH_COMMIT: &str = "\
+Exit codes:
+  0  it is committed
+  1  there are conflicts, and nothing was done
+  2  it could not be done";
 
 /// The codes of `pathwalk bench` and of all benches.
 pub(crate) const BENCH: &str = "\

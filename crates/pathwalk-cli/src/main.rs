@@ -1,11 +1,12 @@
 //! The `pathwalk` program: mounts trees, replays recorded lookups through the engine and through
-//! the kernel, explains one lookup, watches a directory, and runs benches.
+//! the kernel, explains one lookup, watches a directory, keeps branches of one, and runs benches.
 //!
 //! - [`args`]: the command line;
 //! - [`replay`]: every lookup answered twice, compared and timed;
 //! - [`explain`]: one lookup step by step, and the reason for its end;
 //! - [`mount`]: a tree on a directory, served through `/dev/fuse`, and [`umount`]: its end;
 //! - [`stats`]: what a mounted tree has done, and [`control`]: the socket of its program;
+//! - [`branch`]: writable branches of a directory, and what they changed;
 //! - [`watch`]: what changes below a directory, as it happens;
 //! - [`enclosure`]: another root, by privilege or by a user namespace;
 //! - [`bench`]: the benches of `pathwalk-bench` as tables or JSON, with [`instructions`] counted
@@ -16,6 +17,7 @@
 
 mod args;
 mod bench;
+mod branch;
 mod control;
 mod enclosure;
 mod exits;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Branch(args) => branch::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Mount(args) => mount::run(&args),
         Command::Umount(args) => umount::run(&args),

@@ -27,6 +27,12 @@ const TABLE: &[Row] = &[
     row(&["watch"], [Some(&["{dir}", "--events", "0"]), None, Some(&["/no/such/directory"])]),
     row(&["mount"], [None, None, Some(&["frob", "{dir}"])]),
     row(&["umount"], [None, None, Some(&["{dir}"])]),
+    row(&["branch"], [None, None, None]),
+    row(&["branch", "list"], [Some(&["--base", "{dir}", "--store", "{dir}"]), None, Some(&["--base", "/no/such"])]),
+    row(&["branch", "fork"], [Some(&["one", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["a/b", "--base", "{dir}"])]),
+    row(&["branch", "note"], [Some(&["one", "text", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["none", "text"])]),
+    row(&["branch", "show"], [Some(&["one", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["none"])]),
+    row(&["branch", "drop"], [None, None, Some(&["none"])]),
     row(&["stats"], [None, None, Some(&["{dir}"])]),
     row(&["bench"], [Some(&["crtends", "--rounds", "1"]), None, Some(&["nosuch"])]),
     row(

@@ -73,6 +73,7 @@ pub struct Plan(Kind);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Nth(u64, Fault),
+    From(u64, Fault),
     Always(Fault),
     Random(u64, PerMille),
 }
@@ -81,6 +82,12 @@ impl Plan {
     /// Plans a fault for the call of this number, counted from 0.
     pub fn nth(number: u64, fault: Fault) -> Plan {
         Plan(Kind::Nth(number, fault))
+    }
+
+    /// Plans a fault for the call of this number, counted from 0, and all behind it: the calls of a
+    /// process that is killed there do not take place.
+    pub fn from(number: u64, fault: Fault) -> Plan {
+        Plan(Kind::From(number, fault))
     }
 
     /// Plans a fault for each call.
@@ -96,6 +103,7 @@ impl Plan {
     fn fault(&self, number: u64) -> Option<Fault> {
         match self.0 {
             Kind::Nth(nth, fault) => (nth == number).then_some(fault),
+            Kind::From(first, fault) => (number >= first).then_some(fault),
             Kind::Always(fault) => Some(fault),
             Kind::Random(seed, how_many) => {
                 let dice = mixed(seed ^ mixed(number));

@@ -3,7 +3,8 @@
 //! A program is cut into acts, between which the file system is mounted anew. The first act makes
 //! the base. The next works on a branch of it, the next on a fork of that, and so on. After two
 //! acts on forks, all of them are committed, each onto its parent, and a fork in which all was
-//! removed is dropped. The kernel's side does nothing of that, and must be equal.
+//! removed is dropped. At the end of the program all is committed onto the base. The kernel's side
+//! does nothing of that, and must be equal.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,7 @@ use crate::cast::ROOT;
 use crate::op::Op;
 use crate::outcome::{Answer, Transcript};
 use crate::program::{Program, Settings, Step};
-use crate::times::tick;
+use crate::times::{Time, tick};
 
 /// The number of forks of one another before they are committed.
 const DEEPEST: usize = 3;
@@ -72,13 +73,19 @@ impl Grown {
                 branches.fork(Some(&name(*depth)), &name(*depth + 1))?;
                 *depth += 1;
             }
-            (_, Some(branches)) => {
-                while *depth > 0 {
-                    wreck(branches, &name(*depth)).context("wreck a fork and drop it")?;
-                    branches.commit(&name(*depth))?;
-                    *depth -= 1;
-                }
-            }
+            (_, Some(branches)) => commit_forks(branches, depth)?,
+        }
+        Ok(())
+    }
+
+    /// Commits all onto the base.
+    pub(super) fn end(&self) -> Result<()> {
+        let mut state = self.state.lock().expect("no thread panics here");
+        let State { branches, depth, .. } = &mut *state;
+        if let Some(of_base) = branches {
+            commit_forks(of_base, depth)?;
+            of_base.commit(&name(0)).context("commit onto the base")?;
+            *branches = None;
         }
         Ok(())
     }
@@ -93,6 +100,16 @@ impl Grown {
             None => self.base.for_vfs(),
         }
     }
+}
+
+/// Commits all forks, the deepest first.
+fn commit_forks(branches: &Branches, depth: &mut usize) -> Result<()> {
+    while *depth > 0 {
+        wreck(branches, &name(*depth)).context("wreck a fork and drop it")?;
+        branches.commit(&name(*depth))?;
+        *depth -= 1;
+    }
+    Ok(())
 }
 
 /// Forks a branch, changes what is there, and drops the fork.
@@ -136,6 +153,10 @@ pub(super) fn comparable(mut transcript: Transcript) -> Transcript {
         node.blocks = 0;
         node.ino &= INO;
     });
+    // The commit onto the base has made and changed nodes at its own time.
+    for leaf in transcript.tree.values_mut() {
+        (leaf.node.ctime, leaf.node.btime, leaf.node.ino) = (Time::Step(None), Time::Step(None), 0);
+    }
     transcript
 }
 

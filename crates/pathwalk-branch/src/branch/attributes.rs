@@ -71,7 +71,7 @@ impl Inner {
         has_flags(self.kind(&tree, number)?)?;
         let base = match record(&tree, number) {
             Some(Record { origin: None, .. }) => return Ok(0),
-            Some(Record { origin: Some(origin), .. }) => origin.handle.clone(),
+            Some(Record { origin: Some(origin), .. }) => origin.handle(&self.shared.base)?,
             None => self.base_of(number)?,
         };
         self.shared.base.generation(&base)

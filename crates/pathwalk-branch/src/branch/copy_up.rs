@@ -10,9 +10,10 @@ use pathwalk::permission::AclKind;
 use pathwalk::{AclState, Errno, FileType, InodeFlags, StatxFlags};
 
 use super::{Inner, record_mut};
-use crate::base::{Copied, Origin};
+use crate::base::Copied;
 use crate::extents::{Extents, PAGE};
-use crate::rows::{self, Extent, FirstName, Names, Pages, Place, Record, Row, Tag, What};
+use crate::origin::Origin;
+use crate::rows::{self, Counted, Extent, FirstName, Names, Pages, Place, Record, Row, Tag, What};
 use crate::tree::Tree;
 
 /// The flags of users that branches keep: those of a tmpfs.
@@ -58,6 +59,8 @@ impl Inner {
 
 fn add(tree: &mut Tree<Row>, number: u64, copied: Copied) {
     let Copied { origin, body } = copied;
+    // Of a node that had this number before.
+    tree.remove(&rows::of(number, Tag::Removed));
     for (key, row) in &origin.extras {
         tree.insert(key, row.clone());
     }
@@ -90,6 +93,7 @@ impl Record {
             origin: Some(Arc::clone(origin)),
             names: if kind == FileType::Directory { Names::Merged } else { Names::Own },
             first_name: FirstName::Given,
+            counted: Counted::InEntry,
             pages: Pages { own: 0, of_base },
         }
     }

@@ -13,8 +13,9 @@ use pathwalk::security::NodeId;
 use pathwalk::{Errno, File, FileType, Handle, WriteAt, Written};
 
 use super::{Inner, SIZE_MAX, record, record_mut};
-use crate::base::{Base, Origin};
+use crate::base::Base;
 use crate::extents::{Extents, ExtentsMut, PAGE, Segments};
+use crate::origin::Origin;
 use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
 
@@ -44,7 +45,7 @@ impl BaseFiles {
 
     /// Reads bytes of the file as it was when it was copied: `ESTALE` if it was changed since.
     fn read(&self, base: &Base, origin: &Origin, buffer: &mut [u8], offset: u64) -> Result<(), Errno> {
-        let file = self.get(base, &origin.handle)?;
+        let file = self.get(base, &origin.handle(base)?)?;
         let mut filled = 0;
         while filled < buffer.len() {
             match file.read_at(&mut buffer[filled..], offset + filled as u64)? {
@@ -62,7 +63,7 @@ struct OfBase<'a>(&'a BaseFiles, &'a Base);
 
 impl Segments for OfBase<'_> {
     fn first_in(&mut self, origin: &Arc<Origin>, range: Range<u64>) -> Result<Option<Range<u64>>, Errno> {
-        let file = self.0.get(self.1, &origin.handle)?;
+        let file = self.0.get(self.1, &origin.handle(self.1)?)?;
         let data = match file.seek_data(range.start) {
             Ok(data) if data < range.end => data,
             Ok(_) | Err(Errno::ENXIO) => return Ok(None),
@@ -91,7 +92,15 @@ impl Inner {
         self.read_in(&tree, files, number, buffer, offset)
     }
 
-    fn read_in(&self, tree: &Tree<Row>, files: &BaseFiles, number: u64, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    /// Does the same in a given state of the branch.
+    pub(crate) fn read_in(
+        &self,
+        tree: &Tree<Row>,
+        files: &BaseFiles,
+        number: u64,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, Errno> {
         let base = &self.shared.base;
         let Some(record) = record(tree, number) else {
             return files.get(base, &self.base_of(number)?)?.read_at(buffer, offset);

@@ -39,7 +39,11 @@ impl Inner {
     pub(crate) fn below(&self, tree: &Tree<Row>, dir: u64) -> Result<Option<Handle>, Errno> {
         match record(tree, dir) {
             Some(Record { names: Names::Merged, origin: Some(origin), attributes, .. }) if attributes.nlink > 0 => {
-                Ok(Some(origin.handle.clone()))
+                match origin.handle(&self.shared.base) {
+                    // The base has it no longer, and so none of its names.
+                    Err(Errno::ESTALE) => Ok(None),
+                    found => found.map(Some),
+                }
             }
             Some(_) => Ok(None),
             None => self.base_of(dir).map(Some),
@@ -68,14 +72,14 @@ impl Inner {
 
     /// Returns the number of a node of the base in this branch.
     pub(crate) fn number(&self, tree: &Tree<Row>, base: &Handle) -> Result<u64, Errno> {
-        let number = self.shared.base.number(base, &base.attributes()?);
+        let number = self.shared.base.number(base, &base.attributes()?)?;
         let other = |id: NodeId| id != base.node_id();
         let is_taken = match record(tree, number) {
-            Some(Record { origin: Some(origin), .. }) => other(origin.handle.node_id()),
+            Some(Record { origin: Some(origin), .. }) => !origin.is_node(&self.shared.base, base)?,
             Some(_) => true,
             None => self.live.lock().base_id(number).is_some_and(other),
         };
-        Ok(if is_taken { self.shared.base.number_apart(base) } else { number })
+        if is_taken { self.shared.base.number_apart(base) } else { Ok(number) }
     }
 
     /// Returns the attributes of a node.
@@ -132,7 +136,8 @@ impl Inner {
     pub(crate) fn hold(&self, tree: &Tree<Row>, number: u64, base: Option<Handle>, way: Option<Arc<Way>>) -> Result<Node, Errno> {
         let key = NodeKey(number.into());
         let of_tree = record(tree, number);
-        let base = base.or_else(|| of_tree.and_then(|record| record.origin.as_ref()).map(|origin| origin.handle.clone()));
+        let of_origin = || of_tree?.origin.as_ref()?.handle(&self.shared.base).ok();
+        let base = base.or_else(of_origin);
         let attributes = match (of_tree, &base) {
             (Some(record), _) => self.shown(record),
             (None, Some(base)) => self.shown_of_base(number, base)?,

@@ -10,6 +10,7 @@ use pathwalk::{Errno, FileHandle, FoundName, Handle, Node};
 use super::live::Way;
 use super::{Inner, record};
 use crate::branch::rename::place;
+use crate::origin::Origin;
 use crate::rows::{Record, Row};
 use crate::tree::Tree;
 
@@ -26,7 +27,7 @@ impl Inner {
         let tree = self.tree.read();
         let base = match record(&tree, number) {
             Some(Record { origin: None, .. }) => return FileHandle::new(NEW, &u128::from(number).to_le_bytes()),
-            Some(Record { origin: Some(origin), .. }) => origin.handle.clone(),
+            Some(Record { origin: Some(origin), .. }) => origin.handle(&self.shared.base)?,
             None => self.base_of(number)?,
         };
         self.of_base(number, &base)
@@ -38,6 +39,11 @@ impl Inner {
         FileHandle::new(OF_BASE, &bytes).map_err(|_| Errno::EOPNOTSUPP)
     }
 
+    /// Returns whether a handle is that of a node with this origin.
+    fn is_of(&self, number: u64, origin: &Origin, handle: &FileHandle) -> Result<bool, Errno> {
+        Ok(self.of_base(number, &origin.handle(&self.shared.base)?)? == *handle)
+    }
+
     /// Returns the node of a handle, handed out: `ESTALE` if it is gone, or the handle is none.
     pub(crate) fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
         let tree = self.tree.read();
@@ -45,7 +51,7 @@ impl Inner {
         let number = u64::from_le_bytes(*number);
         match (handle.kind(), record(&tree, number)) {
             (NEW, Some(Record { origin: None, .. })) if *rest == [0; 8] => {}
-            (OF_BASE, Some(Record { origin: Some(origin), .. })) if self.of_base(number, &origin.handle)? == *handle => {}
+            (OF_BASE, Some(Record { origin: Some(origin), .. })) if self.is_of(number, origin, handle)? => {}
             (OF_BASE, None) => {
                 let base = FileHandle::from_bytes(rest).map_err(|_| Errno::ESTALE)?;
                 let base = self.shared.base.decode_handle(&base).map_err(|_| Errno::ESTALE)?;

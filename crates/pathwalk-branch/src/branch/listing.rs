@@ -113,7 +113,7 @@ impl Inner {
     /// Returns the number of a name of the base. It is looked up if the number of its inode may not
     /// be its own.
     fn number_of_listed(&self, tree: &Tree<Row>, dir: u64, base: &BaseName) -> Result<u64, Errno> {
-        let number = self.shared.base.listed_number(base.ino);
+        let number = self.shared.base.listed_number(base.ino)?;
         if record(tree, number).is_none() && !self.shared.base.may_have_other_number() {
             return Ok(number);
         }

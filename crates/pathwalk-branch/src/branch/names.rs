@@ -12,7 +12,8 @@ use pathwalk::{AclState, Attributes, Errno, FileType, Inherited, InodeFlags, New
 use super::copy_up::{KEPT_FLAGS, bits_of};
 use super::data::PAGE_BLOCKS;
 use super::{Found, Inner, free, record, record_mut};
-use crate::rows::{self, Entry, FirstName, Names, Pages, Place, Record, Row, Tag, Target};
+use crate::rows::{self, Counted, Entry, FirstName, Hidden, Names, Pages, Place, Record, Row, Tag, Target};
+use crate::stamp::Stamp;
 use crate::tree::Tree;
 
 /// The longest body of a link that takes no page, as on a tmpfs.
@@ -48,7 +49,7 @@ impl Inner {
     fn add_node(&self, tree: &mut Tree<Row>, dir: u64, new: &NewNode<'_>, first_name: FirstName) -> Result<u64, Errno> {
         let above = self.inode_flags_in(tree, dir)?;
         let inherited = new.inherit(self.acl_in(tree, dir, AclKind::Default)?.as_ref());
-        let number = self.shared.base.new_number();
+        let number = self.shared.base.new_number()?;
         let flags = above & (InodeFlags::NODUMP | InodeFlags::NOATIME);
         let record = self.new_record(new, &inherited, number, flags, first_name);
         tree.insert(&rows::of(number, Tag::Record), Row::Record(Arc::new(record)));
@@ -90,7 +91,16 @@ impl Inner {
             NewKind::CharDevice(device) | NewKind::BlockDevice(device) => attributes.device_node = device,
             _ => {}
         }
-        Record { attributes, flags, body, origin: None, names: Names::Own, first_name, pages: Pages::default() }
+        Record {
+            attributes,
+            flags,
+            body,
+            origin: None,
+            names: Names::Own,
+            first_name,
+            counted: Counted::InEntry,
+            pages: Pages::default(),
+        }
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its
@@ -143,10 +153,32 @@ impl Inner {
         let lost = record_mut(tree, number)?;
         lost.attributes.nlink = if lost.is_directory() { 0 } else { lost.attributes.nlink.saturating_sub(1) };
         lost.touch_ctime(now);
-        if lost.attributes.nlink == 0 && !self.live.lock().orphan(number) {
-            free(tree, number);
+        if lost.attributes.nlink == 0 {
+            self.note_contents(tree, number);
+            if !self.live.lock().orphan(number) {
+                free(tree, number);
+            }
         }
         Ok(())
+    }
+
+    /// Adds what a directory of the base had in it when it was removed to the stamp of the entry
+    /// that hides it. The rows that know of it go with the directory.
+    fn note_contents(&self, tree: &mut Tree<Row>, number: u64) {
+        let Some(Record { names: Names::Merged, origin: Some(origin), .. }) = record(tree, number) else { return };
+        let Some(way) = origin.way.clone() else { return };
+        let (contents, outlived) = contents(tree, number);
+        let key = self.shared.entry_key(way.dir, &way.name);
+        if let Some(Row::Entry(Entry { hides: Some(hidden), .. })) = tree.get_mut(&key)
+            && hidden.target.number == number
+        {
+            hidden.stamp = hidden.stamp.with(contents);
+        }
+        for number in outlived {
+            if let Ok(record) = record_mut(tree, number) {
+                record.counted = Counted::Alone;
+            }
+        }
     }
 
     /// Returns those of some nodes, whose last names are to be removed, that are held, and makes
@@ -196,7 +228,7 @@ impl Inner {
         let before = self.entry(tree, dir, name);
         let hides = match before {
             Some(entry) => entry.hides,
-            None => was.filter(|found| found.base.is_some()).map(|found| found.target),
+            None => was.filter(|found| found.base.is_some()).map(|found| hidden(tree, found.target)),
         };
         match (target, hides) {
             (None, None) => _ = tree.remove(&key),
@@ -217,6 +249,32 @@ impl Inner {
         record.touch(now);
         Ok(())
     }
+}
+
+/// Returns what an entry keeps of a node of the base that it hides, which was copied.
+fn hidden(tree: &Tree<Row>, target: Target) -> Hidden {
+    let origin = record(tree, target.number).and_then(|record| record.origin.as_ref());
+    Hidden { target, stamp: origin.map_or_else(Stamp::default, |origin| origin.stamp()) }
+}
+
+/// Returns the stamp of the names of the base that a directory hides, and the nodes among them that
+/// live on under other names. Those count without their contents.
+pub(super) fn contents(tree: &Tree<Row>, dir: u64) -> (Stamp, Vec<u64>) {
+    let prefix = rows::of(dir, Tag::Entry);
+    let (mut stamp, mut outlived) = (Stamp::default(), Vec::new());
+    for (key, row) in tree.with_prefix(&prefix) {
+        if let Row::Entry(Entry { hides: Some(hidden), .. }) = row
+            && let Some((_, name)) = rows::hash_and_name(&key[prefix.len()..])
+        {
+            let number = hidden.target.number;
+            stamp = stamp.with(Stamp::of_name(dir, name, number));
+            match record(tree, number) {
+                Some(record) if record.attributes.nlink > 0 => outlived.push(number),
+                _ => stamp = stamp.with(hidden.stamp),
+            }
+        }
+    }
+    (stamp, outlived)
 }
 
 /// Counts names of a directory, each of which takes so many bytes, and directories among them.

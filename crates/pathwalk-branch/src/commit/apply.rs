@@ -43,6 +43,9 @@ pub(super) fn apply(
     for number in ours.moves.removed().filter(|number| !orphans.contains(number)) {
         free(merged, number);
     }
+    for (number, _) in ours.groups.iter().filter(|(_, group)| group.has(Tag::Removed)) {
+        take_rows(ours.tree, merged, number, Tag::Removed);
+    }
     for number in orphans {
         if let Ok(record) = record_mut(merged, *number) {
             record.attributes.nlink = 0;
@@ -69,7 +72,7 @@ fn apply_names(ours: &Side<'_>, merged: &mut Tree<Row>) -> BTreeMap<u64, Count> 
         for entry in group.entries() {
             let before = match merged.get(entry.key) {
                 Some(Row::Entry(entry)) => entry.target,
-                _ => entry.new.and_then(|entry| entry.hides),
+                _ => entry.new.and_then(|entry| entry.hides).map(|hidden| hidden.target),
             };
             for (target, by) in [(before, -1), (entry.new.and_then(|entry| entry.target), 1)] {
                 let Some(target) = target else { continue };

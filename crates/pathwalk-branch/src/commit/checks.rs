@@ -129,7 +129,7 @@ fn fields_agree(before: &Record, one: &Record, other: &Record) -> bool {
 }
 
 /// Returns whether a file shows parts of a file of the base that was changed since.
-fn shows_changed_base(base: &Base, tree: &Tree<Row>, number: u64) -> bool {
+pub(super) fn shows_changed_base(base: &Base, tree: &Tree<Row>, number: u64) -> bool {
     Extents::new(tree, number).touching(0..u64::MAX).any(|(_, extent)| match &extent.what {
         What::Base(origin, _) => base.check_unchanged(origin).is_err(),
         _ => false,

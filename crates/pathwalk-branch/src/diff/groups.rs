@@ -47,9 +47,9 @@ impl Group {
         self.0.iter().any(|(of, _)| *of == tag)
     }
 
-    /// Returns whether the group has more than the place of the node.
+    /// Returns whether the group has more than the place of the node, and what it was.
     pub(crate) fn is_change(&self) -> bool {
-        self.0.iter().any(|(tag, _)| *tag != Tag::Place)
+        self.0.iter().any(|(tag, _)| !matches!(tag, Tag::Place | Tag::Removed))
     }
 
     /// Returns whether the node lost its last name.

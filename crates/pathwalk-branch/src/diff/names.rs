@@ -9,7 +9,7 @@ use crate::rows::{Row, Target};
 use crate::tree::Tree;
 
 /// The most directories above a node. It ends a search in a tree that is damaged.
-const DEEPEST: usize = 1 << 20;
+pub(crate) const DEEPEST: usize = 1 << 20;
 
 /// A name that came or went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ impl Moves {
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for (dir, group) in groups.iter() {
             for entry in group.entries() {
-                let hidden = entry.new.and_then(|new| new.hides);
+                let hidden = entry.new.and_then(|new| new.hides).map(|hidden| hidden.target);
                 let before = entry.old.map_or(hidden, |old| old.target);
                 let after = entry.new.and_then(|new| new.target);
                 if before != after {

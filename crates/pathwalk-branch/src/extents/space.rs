@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pathwalk::Errno;
 
 use super::{Extents, ExtentsMut, PAGE, pages};
-use crate::base::Origin;
+use crate::origin::Origin;
 use crate::rows::{Row, What};
 use crate::{rows, rows::Tag};
 

@@ -13,7 +13,7 @@ const SIZE: u64 = 12 * PAGE;
 struct NoBase;
 
 impl Segments for NoBase {
-    fn first_in(&mut self, _: &Arc<crate::base::Origin>, _: Range<u64>) -> Result<Option<Range<u64>>, Errno> {
+    fn first_in(&mut self, _: &Arc<crate::origin::Origin>, _: Range<u64>) -> Result<Option<Range<u64>>, Errno> {
         unreachable!("there is no base")
     }
 }

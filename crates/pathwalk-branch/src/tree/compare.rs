@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Key, Node, Tree, first};
+use super::{Key, Node, Part, Tree, first};
 
 /// A row that two trees do not have alike.
 #[derive(Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl<'a, V> Top<'a, V> {
     }
 
     fn is_same(&self, other: &Top<'_, V>) -> bool {
-        matches!((self, other), (Top::Node(one, _), Top::Node(other, _)) if Arc::ptr_eq(one, other))
+        matches!((self, other), (Top::Node(one, _), Top::Node(other, _)) if one.is_same(other))
     }
 
     fn height(&self) -> usize {
@@ -96,11 +96,11 @@ struct Cursor<'a, V> {
 impl<'a, V> Cursor<'a, V> {
     fn new(tree: &'a Tree<V>) -> Cursor<'a, V> {
         let (mut height, mut node) = (1, &*tree.root);
-        while let Node::Inner(children) = node {
+        while let Part::Inner(children) = &node.part {
             node = &children[0].node;
             height += 1;
         }
-        let is_empty = matches!(node, Node::Leaf(rows) if rows.is_empty());
+        let is_empty = matches!(&node.part, Part::Leaf(rows) if rows.is_empty());
         Cursor { parts: if is_empty { Vec::new() } else { vec![Top::Node(&tree.root, height)] } }
     }
 
@@ -117,9 +117,9 @@ impl<'a, V> Cursor<'a, V> {
     fn step(&mut self) -> Option<&'a (Key, V)> {
         match self.parts.pop()? {
             Top::Row(row) => return Some(row),
-            Top::Node(node, height) => match &**node {
-                Node::Leaf(rows) => self.parts.extend(rows.iter().rev().map(Top::Row)),
-                Node::Inner(children) => {
+            Top::Node(node, height) => match &node.part {
+                Part::Leaf(rows) => self.parts.extend(rows.iter().rev().map(Top::Row)),
+                Part::Inner(children) => {
                     self.parts.extend(children.iter().rev().map(|child| Top::Node(&child.node, height - 1)));
                 }
             },

@@ -34,13 +34,13 @@ fn bytes(key: u16) -> Vec<u8> {
 
 /// Checks the shape, and returns the height.
 fn check<V>(node: &Node<V>, is_root: bool) -> usize {
-    match node {
-        Node::Leaf(rows) => {
+    match &node.part {
+        Part::Leaf(rows) => {
             assert!(rows.len() <= MOST && (is_root || rows.len() >= LEAST), "{} rows", rows.len());
             assert!(rows.is_sorted_by(|one, other| one.0 < other.0));
             1
         }
-        Node::Inner(children) => {
+        Part::Inner(children) => {
             assert!(children.len() <= MOST && children.len() >= if is_root { 2 } else { LEAST });
             for (at, child) in children.iter().enumerate() {
                 assert!(at == 0 || *child.from <= *first(&child.node));

@@ -1,7 +1,11 @@
-//! Bases for the tests: one in memory, and one on a directory of the host.
+//! Bases for the tests: one in memory, and two on a directory of the host, of which one has its
+//! branches in a store on the disk.
+
+#[allow(dead_code, reason = "not every test uses all of it")]
+pub(crate) mod trees;
 
 use pathwalk::{Context, Credentials, Vfs};
-use pathwalk_branch::{Branches, Options};
+use pathwalk_branch::{Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 
@@ -12,22 +16,51 @@ pub(crate) struct Ground {
     pub(crate) branches: Branches,
     pub(crate) name: &'static str,
     directory: Option<tempfile::TempDir>,
+    store: Option<tempfile::TempDir>,
 }
 
 #[allow(dead_code, reason = "not every test uses all of it")]
 impl Ground {
     /// Makes one of each kind, filled by `fill`, before there is a branch.
-    pub(crate) fn each(fill: impl Fn(&Context)) -> [Ground; 2] {
-        let mem = Vfs::builder().build(MemFs::new()).expect("there is a root");
-        let directory = tempfile::tempdir().expect("there is room");
-        let host = HostFs::open_writable(directory.path()).expect("it is there").with_coherence(Coherence::Exclusive);
-        let host = Vfs::builder().build(host).expect("there is a root");
-        [("memory", mem, None), ("host", host, Some(directory))].map(|(name, vfs, directory)| {
-            let base = vfs.context(Credentials::root());
-            fill(&base);
-            let branches = Branches::with(base.clone(), Options::default()).expect("it is a base");
-            Ground { base, branches, name, directory }
-        })
+    pub(crate) fn each(fill: impl Fn(&Context)) -> [Ground; 3] {
+        ["memory", "host", "host, stored"].map(|name| Ground::new(name, &fill))
+    }
+
+    fn new(name: &'static str, fill: impl Fn(&Context)) -> Ground {
+        let new_directory = || tempfile::tempdir().expect("there is room");
+        let (directory, store) = ((name != "memory").then(new_directory), (name == "host, stored").then(new_directory));
+        let base = match &directory {
+            None => Vfs::builder().build(MemFs::new()),
+            Some(directory) => {
+                let host = HostFs::open_writable(directory.path()).expect("it is there");
+                Vfs::builder().build(host.with_coherence(Coherence::Exclusive))
+            }
+        };
+        let base = base.expect("there is a root").context(Credentials::root());
+        fill(&base);
+        let branches = match &store {
+            None => Branches::with(base.clone(), Options::default()).expect("it is a base"),
+            Some(store) => open(&base, store),
+        };
+        Ground { base, branches, name, directory, store }
+    }
+
+    /// Returns whether the branches outlive [`reopen`](Self::reopen).
+    pub(crate) fn is_stored(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Closes the store, and opens it again. No branch may be in use.
+    pub(crate) fn reopen(&mut self) {
+        let store = self.store.as_ref().expect("it has a store");
+        self.branches = Branches::new(self.base.clone()).expect("it is a base");
+        self.branches = open(&self.base, store);
+    }
+
+    /// Returns whether so many bytes of data are stored. On a disk it is not known, since it keeps
+    /// what branches are synced with.
+    pub(crate) fn has_stored(&self, bytes: u64) -> bool {
+        self.is_stored() || self.branches.stored() == bytes
     }
 
     /// Forks a branch, and returns a context on it.
@@ -41,6 +74,11 @@ impl Ground {
         let branch = self.branches.get(name).expect("there is one");
         Vfs::builder().build(branch).expect("there is a root").context(Credentials::root())
     }
+}
+
+fn open(base: &Context, store: &tempfile::TempDir) -> Branches {
+    let store = DiskStore::open(store.path()).expect("it can be opened");
+    Branches::open(base.clone(), Options::default(), store).expect("it is of this base")
 }
 
 /// Returns the names in a directory, sorted.

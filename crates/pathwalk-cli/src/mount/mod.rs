@@ -37,6 +37,7 @@ pub(crate) const MOUNT_EXAMPLES: &str = "\
 SOURCE is one of:
   mem             an empty tree in memory, which ends with the mount
   host:DIR        a directory of this machine
+  branch:NAME     a writable branch of a directory: see pathwalk branch --help
   FILE.toml       a namespace: a list of mounts; docs/mount.md has the form
 
 Options:
@@ -44,12 +45,15 @@ Options:
   relatime, strictatime, nodiratime
                   as those of mount(8); nodev and nosuid are set at first
   allow_other     other users may use the mount
-  coherence=MODE  of host:DIR: what is promised about changes by others:
-                  watch (at first), ttl, strict; exclusive if there are none,
-                  frozen if nothing changes at all
+  coherence=MODE  of host:DIR, and of the base of branch:NAME: what is promised
+                  about changes by others: watch (at first), ttl, strict;
+                  exclusive if there are none, frozen if nothing changes at all
   entry_timeout=SECONDS, negative_timeout=SECONDS, attr_timeout=SECONDS
                   how long names, absences and attributes are kept: by the
                   kernel; with ttl, in all
+  base=DIR, store=DIR
+                  of branch:NAME: the directory (the working directory), and
+                  where its branches are kept
   size=BYTES, nr_inodes=N, mode=OCTAL, uid=N, gid=N
                   of mem, as those of tmpfs
   budget=BYTES    memory of the caches (64M)
@@ -74,7 +78,7 @@ Without CAP_SYS_ADMIN, libfuse's fusermount3 mounts.";
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct MountArgs {
-    /// What is mounted: mem, host:DIR, or a namespace file whose name ends in .toml
+    /// What is mounted: mem, host:DIR, branch:NAME, or a namespace file whose name ends in .toml
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
     /// Directory on which it is mounted

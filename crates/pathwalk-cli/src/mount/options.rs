@@ -3,6 +3,7 @@
 //! What always holds: an option that cannot be kept is an error. Of options that contradict each
 //! other, the last one counts.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -81,6 +82,16 @@ pub(crate) struct Options {
     pub(crate) absence: Option<Duration>,
     pub(crate) attributes: Option<Duration>,
     pub(crate) memory: Memory,
+    pub(crate) branch: Branch,
+}
+
+/// The options of a branch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Branch {
+    /// The directory of which it is a branch.
+    pub(crate) base: Option<PathBuf>,
+    /// The directory in which it is kept.
+    pub(crate) store: Option<PathBuf>,
 }
 
 /// The options of a tree in memory.
@@ -166,6 +177,8 @@ const KNOWN: &[Known] = &[
     value("entry_timeout", "SECONDS", Of::Part, |options, text| set(&mut options.entry, seconds(text)?)),
     value("negative_timeout", "SECONDS", Of::Part, |options, text| set(&mut options.absence, seconds(text)?)),
     value("attr_timeout", "SECONDS", Of::Part, |options, text| set(&mut options.attributes, seconds(text)?)),
+    value("base", "DIR", Of::Part, |options, text| set(&mut options.branch.base, text.into())),
+    value("store", "DIR", Of::Part, |options, text| set(&mut options.branch.store, text.into())),
     value("size", "BYTES", Of::Part, |options, text| set(&mut options.memory.size, bytes(text)?)),
     value("nr_inodes", "N", Of::Part, |options, text| set(&mut options.memory.nodes, bytes(text)?)),
     value("mode", "OCTAL", Of::Part, |options, text| set(&mut options.memory.mode, permissions(text)?)),

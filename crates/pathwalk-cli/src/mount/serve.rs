@@ -84,6 +84,7 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     }
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     drop(control);
+    tree.sync().context("storing what was changed")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,15 +12,18 @@ use super::options::Options;
 use super::tree::{self, From, Part, Tree};
 
 /// The forms of a source.
-pub(crate) const FORMS: &str = "mem, host:DIR, or a namespace file whose name ends in .toml";
+pub(crate) const FORMS: &str = "mem, host:DIR, branch:NAME, or a namespace file whose name ends in .toml";
 
 /// The beginning of a directory of this machine.
 const HOST: &[u8] = b"host:";
 
+/// The beginning of a branch.
+const BRANCH: &[u8] = b"branch:";
+
 /// A source of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// A tree in memory, or a directory of this machine.
+    /// A tree in memory, a directory of this machine, or a branch.
     One(From),
     /// A file that lists mounts.
     Namespace(PathBuf),
@@ -63,6 +66,10 @@ pub(super) fn one(text: &[u8], dir: &Path) -> Option<From> {
     if text == b"mem" {
         return Some(From::Memory);
     }
+    if let Some(name) = text.strip_prefix(BRANCH) {
+        let name = String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty())?;
+        return Some(From::Branch { name, below: dir.to_owned() });
+    }
     let path = text.strip_prefix(HOST).filter(|path| !path.is_empty())?;
     Some(From::Host(dir.join(OsStr::from_bytes(path))))
 }
@@ -72,12 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_have_three_forms() {
+    fn sources_have_four_forms() {
         let parse = |text: &str| Source::parse(OsStr::new(text));
         assert_eq!(parse("mem").unwrap(), Source::One(From::Memory));
         assert_eq!(parse("host:/a b").unwrap(), Source::One(From::Host("/a b".into())));
+        assert_eq!(parse("branch:work").unwrap(), Source::One(From::Branch { name: "work".into(), below: "".into() }));
         assert_eq!(parse("./x.toml").unwrap(), Source::Namespace("./x.toml".into()));
-        for (text, says) in [("/", "write host:/"), ("host:", FORMS), ("memory", FORMS), ("", "\"\"")] {
+        for (text, says) in [("/", "write host:/"), ("host:", FORMS), ("branch:", FORMS), ("memory", FORMS), ("", "\"\"")] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }

@@ -12,11 +12,13 @@ use pathwalk::{
     MoveFlags, Recursion, Vfs,
 };
 use pathwalk_bench::machine::{BUDGET, escaped};
+use pathwalk_branch::Branches;
 use pathwalk_fuse::{CacheTimes, Opens};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 
-use super::options::{Memory, Mode, Options};
+use super::options::{Branch, Memory, Mode, Options};
+use crate::branch::place::{Missing, Place};
 
 /// The place of the tree's root in the file system below it.
 const ROOT: &str = "/root";
@@ -38,6 +40,8 @@ pub(crate) enum From {
     Memory,
     /// A directory of this machine.
     Host(PathBuf),
+    /// A branch. Its base, if it is relative, is below this directory.
+    Branch { name: String, below: PathBuf },
     /// Another path of the tree.
     Bind { path: String, how: Recursion },
 }
@@ -53,15 +57,27 @@ pub(crate) struct Tree {
     pub(crate) opens: Opens,
     /// The directories of this machine that are in the tree, without links.
     pub(crate) hosts: Vec<PathBuf>,
+    /// The branches of each base that has one in the tree.
+    pub(crate) branches: Vec<Branches>,
+}
+
+impl Tree {
+    /// Makes all branches durable.
+    pub(crate) fn sync(&self) -> anyhow::Result<()> {
+        Ok(self.branches.iter().try_for_each(Branches::sync)?)
+    }
 }
 
 impl Part {
     /// Checks that the options are those of the source.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let options = &self.options;
-        let is_host = matches!(self.from, From::Host(_));
-        if options.mode.is_some() && !is_host {
-            bail!("the option \"coherence\" is for host:DIR: nothing else changes another tree");
+        let is_branch = matches!(self.from, From::Branch { .. });
+        if options.mode.is_some() && !self.has_host() {
+            bail!("the option \"coherence\" is for host:DIR and branch:NAME: nothing else changes another tree");
+        }
+        if options.branch != Branch::default() && !is_branch {
+            bail!("the options \"base\" and \"store\" are for branch:NAME");
         }
         if options.memory != Memory::default() && self.from != From::Memory {
             bail!("the options \"size\", \"nr_inodes\", \"mode\", \"uid\" and \"gid\" are for mem");
@@ -69,12 +85,25 @@ impl Part {
         Ok(())
     }
 
+    /// Returns whether other programs may change what it shows.
+    fn has_host(&self) -> bool {
+        matches!(self.from, From::Host(_) | From::Branch { .. })
+    }
+
+    /// Returns the base of a branch, and the store in which it is.
+    fn place(&self, below: &Path) -> anyhow::Result<Place> {
+        let Branch { base, store } = &self.options.branch;
+        let base = below.join(base.as_deref().unwrap_or(Path::new(".")));
+        let base = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
+        Place::find(base, store.as_deref().map(|store| below.join(store)).as_deref())
+    }
+
     fn is_read_only(&self) -> bool {
         self.options.read_only || self.options.mode == Some(Mode::Frozen)
     }
 
     /// Opens the source, as a mount that is attached nowhere yet.
-    fn open(&self, context: &Context) -> anyhow::Result<DetachedTree> {
+    fn open(&self, context: &Context, branches: &mut Vec<Branches>) -> anyhow::Result<DetachedTree> {
         let failed = |what: &str, errno: Errno| anyhow::anyhow!("mounting {what}: {errno}");
         match &self.from {
             From::Memory => {
@@ -85,6 +114,13 @@ impl Part {
                 let fs = fs.with_coherence(self.options.coherence());
                 let flags = fs.mount_flags();
                 context.new_tree(fs, flags).map_err(|errno| failed(&format!("\"{}\"", escaped(dir)), errno))
+            }
+            From::Branch { name, below } => {
+                let (coherence, budget) = (self.options.coherence(), self.options.budget);
+                let of_base = self.place(below)?.open(coherence, budget, Missing::Fail)?;
+                let branch = of_base.get(name)?;
+                branches.push(of_base);
+                context.new_tree(branch, MountFlags::empty()).map_err(|errno| failed(&format!("\"{name}\""), errno))
             }
             From::Bind { path, how } => match context.open_tree(path, *how) {
                 Err(Errno::ENOENT) => bail!("binding \"{path}\": it is not there; list its mount before"),
@@ -117,15 +153,15 @@ impl Part {
 
     /// Returns whether opens have to be told, if this is the only mount.
     fn opens(&self) -> anyhow::Result<Opens> {
-        let (times, is_host) = (self.times(), matches!(self.from, From::Host(_)));
-        let opens_all = !is_host || pathwalk_hostfs::credentials()?.effective().has(Capabilities::DAC_OVERRIDE);
+        let times = self.times();
+        let opens_all = !self.has_host() || pathwalk_hostfs::credentials()?.effective().has(Capabilities::DAC_OVERRIDE);
         let is_forever = times.entry == Duration::MAX && times.attributes == Duration::MAX;
         Ok(if is_forever && opens_all { Opens::Untold } else { Opens::Told })
     }
 
     fn times(&self) -> CacheTimes {
         match self.from {
-            From::Host(_) => {
+            From::Host(_) | From::Branch { .. } => {
                 let mode = self.options.mode.or(Some(Mode::Watch));
                 Options { mode, ..self.options.clone() }.times()
             }
@@ -146,27 +182,28 @@ pub(crate) fn build(parts: &[Part], budget: Option<u64>) -> anyhow::Result<Tree>
     below.mkdir(ROOT, 0o755)?;
     let vfs = Vfs::builder().budget(budget).build(below);
     let vfs = vfs.with_context(|| format!("the option \"budget\": caches of {budget} bytes"))?;
-    let mut context = vfs.context(Credentials::root());
+    let (mut context, mut branches) = (vfs.context(Credentials::root()), Vec::new());
     for (number, part) in parts.iter().enumerate() {
-        let attach = |context: &mut Context| attach(context, part, &parts[..number]);
+        let mut attach = |context: &mut Context| attach(context, part, &parts[..number], &mut branches);
         attach(&mut context).with_context(|| format!("the mount at \"{}\"", part.at))?;
     }
     let hosts = parts.iter().filter_map(|part| match &part.from {
         From::Host(dir) => Some(dir.canonicalize().with_context(|| format!("\"{}\"", escaped(dir)))),
+        From::Branch { below, .. } => Some(part.place(below).map(|place| place.base)),
         From::Memory | From::Bind { .. } => None,
     });
     let times = parts.iter().map(Part::times).fold(CacheTimes::FOREVER, shorter);
     let opens = if let [part] = parts { part.opens()? } else { Opens::Told };
-    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, opens, vfs, context })
+    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, opens, vfs, context, branches })
 }
 
 /// Mounts a part in its place. The parts before it are mounted.
-fn attach(context: &mut Context, part: &Part, before: &[Part]) -> anyhow::Result<()> {
+fn attach(context: &mut Context, part: &Part, before: &[Part], branches: &mut Vec<Branches>) -> anyhow::Result<()> {
     let point = if part.at == "/" && before.is_empty() { ROOT } else { &part.at };
     if point != ROOT {
         make_point(context, point, before)?;
     }
-    let tree = part.open(context)?;
+    let tree = part.open(context, branches)?;
     if part.has_attributes() {
         let (attributes, how) = (part.attributes(), part.recursion());
         let set = context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &attributes, how);

@@ -1,0 +1,332 @@
+//! The commit of a branch onto the base itself, which other programs may use meanwhile.
+//!
+//! 1. *Compare* (`plan`): what the branch changed, and whether the base has changed the same.
+//! 2. *Stage* (`stage`): all that is new is written into a directory in the root of the base. When it
+//!    is on disk, a journal is renamed into its place there: the commit is decided.
+//! 3. *Names* (`apply`): those that go are moved into the staging directory, then those that come
+//!    are moved out of it. If a step fails, all are moved back.
+//! 4. *Contents* (`apply`): data and attributes of nodes that stay are changed in place, so hard
+//!    links and open files stay.
+//! 5. The journal is renamed again: the commit is done. The staging directory is removed, with all
+//!    that the branch removed.
+//!
+//! # What always holds
+//!
+//! - After a crash at any point, [`recover`] finishes a commit that is decided, and undoes one that
+//!   is not.
+//! - Nothing of the base is overwritten or lost by a move: a name is put only where there is none.
+//!   If the old place of a name is taken when it is to be moved back, it gets another name beside.
+//! - No link is followed, and each directory is held while it is worked in (`hand`).
+//!
+//! # What it does not do
+//!
+//! Other programs see the steps one by one. What they change while the commit runs is noticed as
+//! far as it stands in the way of a name; of data, what they write into a file that the branch has
+//! changed, too, may be lost. The root of the base has to be writable, and all that changes has to
+//! be on its file system.
+
+mod apply;
+mod hand;
+mod journal;
+mod owner;
+mod plan;
+mod stage;
+
+use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, SyncWhat, UnlinkFlags};
+
+use self::apply::Steps;
+use self::hand::Hand;
+use self::journal::Journal;
+use self::owner::Running;
+use self::plan::Plan;
+use self::stage::Stage;
+use super::Conflict;
+use crate::branch::Inner;
+
+/// The name of the staging directory, in the root of the base.
+const STAGING: &str = ".pathwalk-commit";
+
+/// The names of files in the staging directory.
+const OWNER: &str = "owner";
+const NEW_JOURNAL: &str = "journal.new";
+/// The journal of a commit that is decided.
+const JOURNAL: &str = "journal";
+/// There once all names are in their places.
+const NAMED: &str = "named";
+/// The journal of a commit that is being undone, and of one that is done.
+const UNDO: &str = "undo";
+const DONE: &str = "done";
+
+/// A commit that failed.
+pub(crate) struct Failure {
+    pub(crate) action: &'static str,
+    pub(crate) path: Box<[u8]>,
+    pub(crate) errno: Errno,
+    pub(crate) left: Left,
+}
+
+/// What a commit that failed leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    /// The base as it was.
+    Nothing,
+    /// A commit that is decided and not finished.
+    Decided,
+}
+
+impl Failure {
+    fn new(action: &'static str, path: &[u8], errno: Errno) -> Failure {
+        Failure { action, path: path.into(), errno, left: Left::Nothing }
+    }
+
+    fn of_staging(action: &'static str) -> impl FnOnce(Errno) -> Failure {
+        move |errno| Failure::new(action, STAGING.as_bytes(), errno)
+    }
+
+    fn decided(self) -> Failure {
+        Failure { left: Left::Decided, ..self }
+    }
+}
+
+/// The end of a commit.
+pub(crate) enum Outcome {
+    /// Nothing was done.
+    Refused(Vec<Conflict>),
+    Done(Box<Done>),
+}
+
+/// A commit that is done, and whose staging directory is there until it is cleaned. So a crash
+/// before that does not lose who was committed.
+pub(crate) struct Done {
+    /// The number of the list of branches.
+    pub(crate) list: u64,
+    /// The name of the branch.
+    pub(crate) branch: String,
+    left: Option<(Hand, Handle, Option<Running>)>,
+}
+
+impl Done {
+    /// Removes what the commit has left. What cannot be removed is removed by the next one.
+    pub(crate) fn clean(self) {
+        if let Some((hand, staging, _running)) = self.left {
+            _ = remove(&hand, &staging);
+        }
+    }
+}
+
+/// Commits a branch, which has this tree, onto the base.
+pub(crate) fn commit(branch: &str, inner: &Inner) -> Result<Outcome, Failure> {
+    let (tree, base) = (inner.snapshot(), &inner.shared.base);
+    let list = inner.shared.identity();
+    let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), left }));
+    let hand = Hand::new(base.context()).map_err(Failure::of_staging("use"))?;
+    let mut plan = Plan::new(inner, &tree).map_err(|errno| Failure::new("look at", b"the base", errno))?;
+    let conflicts = plan.conflicts();
+    if !conflicts.is_empty() {
+        return Ok(Outcome::Refused(conflicts));
+    }
+    if plan.is_empty() {
+        return Ok(done(None));
+    }
+    let running = Running::begin();
+    leave_root(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700)).map_err(Failure::of_staging("make"))?;
+    let staging = hand.directory(STAGING.as_bytes()).map_err(Failure::of_staging("open"))?;
+    let journal = match decide(branch, &plan, &hand, &staging, &running) {
+        Ok(journal) => journal,
+        Err(failure) => {
+            _ = remove(&hand, &staging);
+            return Err(failure);
+        }
+    };
+    finish(&hand, &staging, &journal)?;
+    Ok(done(Some((hand, staging, Some(running)))))
+}
+
+/// Finishes or undoes what a crash has left of a commit. Returns one that is done, whose branch is
+/// to be dropped. `EBUSY` while another process, or another thread, is at work.
+pub(crate) fn recover(base: &Context) -> Result<Option<Done>, Failure> {
+    let hand = Hand::new(base).map_err(Failure::of_staging("use"))?;
+    let failed = Failure::of_staging;
+    let Some(staging) = hand.find(&hand.root, STAGING.as_bytes()).map_err(failed("find"))? else { return Ok(None) };
+    if staging.kind() != FileType::Directory {
+        return Ok(None);
+    }
+    let has = |name: &str| hand.find(&staging, name.as_bytes()).map(|found| found.is_some());
+    let owner = if has(OWNER).map_err(failed("read"))? { read(&hand, &staging, OWNER) } else { Ok(Vec::new()) };
+    if owner::is_running(&String::from_utf8_lossy(&owner.map_err(failed("read"))?)) {
+        return Err(failed("use")(Errno::EBUSY));
+    }
+    for name in [JOURNAL, UNDO, DONE] {
+        if !has(name).map_err(failed("read"))? {
+            continue;
+        }
+        let journal = read(&hand, &staging, name).and_then(|bytes| Journal::from_bytes(&bytes));
+        let journal = journal.map_err(|errno| failed("read the journal in")(errno).decided())?;
+        match name {
+            JOURNAL => finish(&hand, &staging, &journal)?,
+            UNDO => {
+                undo(&hand, &staging, &journal)?;
+                return Ok(None);
+            }
+            _ => {}
+        }
+        return Ok(Some(Done { list: journal.list, branch: journal.branch, left: Some((hand, staging, None)) }));
+    }
+    remove(&hand, &staging).map_err(failed("remove"))?;
+    Ok(None)
+}
+
+/// Stages all, and puts the journal into its place.
+fn decide(branch: &str, plan: &Plan<'_>, hand: &Hand, staging: &Handle, running: &Running) -> Result<Journal, Failure> {
+    write(hand, staging, OWNER, running.describe().as_bytes()).map_err(Failure::of_staging("write into"))?;
+    let journal = Stage { hand, staging, plan }.fill(branch)?;
+    let bytes = journal.to_bytes().map_err(Failure::of_staging("write the journal in"))?;
+    let decided = || {
+        write(hand, staging, NEW_JOURNAL, &bytes)?;
+        sync(hand, staging)?;
+        move_journal(hand, staging, NEW_JOURNAL, JOURNAL)
+    };
+    decided().map_err(Failure::of_staging("write the journal in"))?;
+    Ok(journal)
+}
+
+/// Does what the journal says, of which some may be done already.
+fn finish(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failure> {
+    let steps = Steps { hand, staging, journal };
+    let decided = |action| move |errno| Failure::of_staging(action)(errno).decided();
+    if hand.find(staging, NAMED.as_bytes()).map_err(decided("read"))?.is_none() {
+        if let Err(failure) = steps.reserve().and_then(|()| steps.move_names()) {
+            let undone = move_journal(hand, staging, JOURNAL, UNDO).map_err(Failure::of_staging("write into"));
+            return match undone.and_then(|()| undo(hand, staging, journal)) {
+                Ok(()) => Err(failure),
+                Err(_) => Err(failure.decided()),
+            };
+        }
+        let named = || {
+            sync(hand, staging)?;
+            write(hand, staging, NAMED, b"")?;
+            sync(hand, staging)
+        };
+        named().map_err(decided("write into"))?;
+    }
+    steps.change_nodes().map_err(Failure::decided)?;
+    let done = || {
+        sync(hand, staging)?;
+        move_journal(hand, staging, JOURNAL, DONE)
+    };
+    done().map_err(decided("write into"))
+}
+
+/// Moves all names back, and removes the staging directory.
+fn undo(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failure> {
+    Steps { hand, staging, journal }.undo()?;
+    let gone = || {
+        sync(hand, staging)?;
+        remove(hand, staging)
+    };
+    gone().map_err(Failure::of_staging("remove"))
+}
+
+fn write(hand: &Hand, staging: &Handle, name: &str, bytes: &[u8]) -> Result<(), Errno> {
+    // A commit that was cut off may have left one.
+    match hand.context.unlinkat(staging, name, UnlinkFlags::empty()) {
+        Ok(()) | Err(Errno::ENOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    let file = hand.make_file(staging, name)?;
+    file.write_all(bytes)?;
+    file.sync(SyncWhat::All)
+}
+
+fn read(hand: &Hand, staging: &Handle, name: &str) -> Result<Vec<u8>, Errno> {
+    let file = hand.context.openat(staging, name, OpenFlags::READ)?;
+    let mut bytes = vec![0; usize::try_from(file.handle().attributes()?.size).map_err(|_| Errno::EFBIG)?];
+    let (mut filled, mut last) = (0, usize::MAX);
+    while filled < bytes.len() && last > 0 {
+        last = file.read_at(&mut bytes[filled..], filled as u64)?;
+        filled += last;
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// Moves the journal to its next state, on disk.
+fn move_journal(hand: &Hand, staging: &Handle, from: &str, to: &str) -> Result<(), Errno> {
+    hand.rename((staging, from.as_bytes()), (staging, to.as_bytes()))?;
+    sync(hand, staging)
+}
+
+/// Writes all that was changed in the file system to disk.
+fn sync(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
+    hand.context.reopen(staging, OpenFlags::READ)?.syncfs()
+}
+
+/// Removes the staging directory. What says in which state it is goes last.
+fn remove(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
+    let dir = hand.context.reopen(staging, OpenFlags::READ)?;
+    let mut names = Vec::new();
+    loop {
+        let batch = dir.getdents(1024)?;
+        if batch.is_empty() {
+            break;
+        }
+        names.extend(batch.into_iter().map(|listed| listed.name).filter(|name| !matches!(&**name, b"." | b"..")));
+    }
+    let is_last = |name: &[u8]| name == OWNER.as_bytes() || name == UNDO.as_bytes() || name == DONE.as_bytes();
+    names.sort_by_key(|name| is_last(name));
+    for name in &names {
+        remove_all(hand, staging, name)?;
+    }
+    leave_root(hand, || hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR))
+}
+
+/// Changes a name in the root of the base, and leaves its time, as far as that may be set, and its
+/// flags as they were.
+fn leave_root(hand: &Hand, change: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    let before = hand.root.attributes()?;
+    let flags = match has_forbidding_flags(&before) {
+        true => Some(hand.context.inode_flags_at(&hand.root, "", AtFlags::EMPTY_PATH)?),
+        false => None,
+    };
+    hand.allow_changes(&hand.root)?;
+    let changed = change();
+    match hand.set_mtime(&hand.root, before.mtime) {
+        Err(Errno::EPERM | Errno::EACCES) => {}
+        set => set?,
+    }
+    if let Some(flags) = flags {
+        hand.context.set_inode_flags_at(&hand.root, "", flags, AtFlags::EMPTY_PATH)?;
+    }
+    changed
+}
+
+/// Removes a node with all that is in it, also where flags of the base forbid it, since the branch
+/// had cleared them.
+fn remove_all(hand: &Hand, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+    let mut open = vec![(dir.clone(), Box::<[u8]>::from(name))];
+    while let Some((dir, name)) = open.last().cloned() {
+        let Some(node) = hand.find(&dir, &name)? else {
+            open.pop();
+            continue;
+        };
+        let is_directory = node.kind() == FileType::Directory;
+        let how = if is_directory { UnlinkFlags::REMOVEDIR } else { UnlinkFlags::empty() };
+        match hand.context.unlinkat(&dir, &name, how) {
+            Ok(()) => _ = open.pop(),
+            Err(Errno::EPERM) if has_forbidding_flags(&node.attributes()?) => hand.allow_changes(&node)?,
+            Err(Errno::EPERM) if has_forbidding_flags(&dir.attributes()?) => hand.allow_changes(&dir)?,
+            Err(Errno::ENOTEMPTY) => {
+                let listed = hand.context.reopen(&node, OpenFlags::READ)?.getdents(usize::MAX)?;
+                let names = listed.into_iter().map(|listed| listed.name).filter(|name| !matches!(&**name, b"." | b".."));
+                open.extend(names.map(|name| (node.clone(), name)));
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a node is immutable or append-only.
+fn has_forbidding_flags(attributes: &Attributes) -> bool {
+    attributes.flags.intersects(StatxFlags::IMMUTABLE | StatxFlags::APPEND)
+}

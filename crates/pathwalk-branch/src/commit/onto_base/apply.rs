@@ -1,0 +1,242 @@
+//! The steps of a commit onto the base, once all is staged: names, then contents.
+//!
+//! What always holds: no node of the base is lost. A name that goes is moved into the staging
+//! directory, and one that comes is put where there is none. So as long as not all names are in
+//! their places, each step can be undone; and each tells whether it was done, so it can be
+//! repeated.
+
+use std::collections::BTreeMap;
+
+use pathwalk::{Errno, FallocateFlags, Handle, OpenFlags, UnlinkFlags};
+
+use super::Failure;
+use super::hand::{Hand, reserve};
+use super::journal::{Fill, Identity, Journal, NewData, NodeChange, Put, Take, Where};
+
+/// The number of bytes of zeroes that are written at once.
+const PIECE: usize = 1 << 16;
+
+/// What follows a name that is moved back beside its old place, before a number.
+const BESIDE: &[u8] = b".before-commit-";
+
+/// The steps of one commit.
+pub(super) struct Steps<'a> {
+    pub(super) hand: &'a Hand,
+    pub(super) staging: &'a Handle,
+    pub(super) journal: &'a Journal,
+}
+
+impl Steps<'_> {
+    /// Moves all names. A step that fails leaves what was done before.
+    pub(super) fn move_names(&self) -> Result<(), Failure> {
+        let puts: BTreeMap<&str, &Put> = self.journal.puts.iter().map(|put| (&*put.staged, put)).collect();
+        for take in &self.journal.takes {
+            let put = puts.get(&*take.staged).copied();
+            self.take(take, put).map_err(|errno| Failure::new("remove", &joined(&take.dir, &take.name), errno))?;
+        }
+        for put in &self.journal.puts {
+            self.put(put).map_err(|errno| Failure::new("add", &joined(&put.dir, &put.name), errno))?;
+        }
+        Ok(())
+    }
+
+    fn take(&self, take: &Take, put: Option<&Put>) -> Result<(), Errno> {
+        let (staged, node) = (take.staged.as_bytes(), take.node);
+        if self.hand.leads_to(self.staging, staged, node)? {
+            return Ok(());
+        }
+        if let Some(put) = put
+            && self.is_put(put)?
+        {
+            return Ok(());
+        }
+        let dir = self.hand.directory(&take.dir)?;
+        match self.hand.find(&dir, &take.name)? {
+            Some(found) if Identity::of(&found.attributes()?) == node => self.hand.allow_changes(&found)?,
+            _ => return Err(Errno::ESTALE),
+        }
+        self.hand.allow_changes(&dir)?;
+        self.hand.rename((&dir, &take.name), (self.staging, staged))?;
+        if self.hand.leads_to(self.staging, staged, node)? {
+            return Ok(());
+        }
+        // Another program has put another node there at this moment.
+        self.hand.rename((self.staging, staged), (&dir, &take.name))?;
+        Err(Errno::ESTALE)
+    }
+
+    /// Returns whether a name is in its place.
+    fn is_put(&self, put: &Put) -> Result<bool, Errno> {
+        match self.hand.directory(&put.dir) {
+            // A new directory may have the path of one that is yet to go.
+            Ok(dir) if Identity::of(&dir.attributes()?) == put.into => self.hand.leads_to(&dir, &put.name, put.node),
+            Ok(_) => Ok(false),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn put(&self, put: &Put) -> Result<(), Errno> {
+        let dir = self.hand.directory(&put.dir)?;
+        if Identity::of(&dir.attributes()?) != put.into {
+            return Err(Errno::ESTALE);
+        }
+        if self.hand.leads_to(&dir, &put.name, put.node)? {
+            return Ok(());
+        }
+        self.hand.allow_changes(&dir)?;
+        self.hand.rename((self.staging, put.staged.as_bytes()), (&dir, &put.name))
+    }
+
+    /// Moves all names back. Goes on behind what fails, and returns the first that did.
+    pub(super) fn undo(&self) -> Result<(), Failure> {
+        let mut first = Ok(());
+        for put in self.journal.puts.iter().rev() {
+            let undone = self.undo_put(put);
+            first = first.and(undone.map_err(|errno| Failure::new("take back", &joined(&put.dir, &put.name), errno)));
+        }
+        for take in self.journal.takes.iter().rev() {
+            let undone = self.undo_take(take);
+            first = first.and(undone.map_err(|errno| Failure::new("put back", &joined(&take.dir, &take.name), errno)));
+        }
+        for before in &self.journal.before {
+            let undone = self.hand.put_back(before);
+            first = first.and(undone.map_err(|errno| Failure::new("put back the attributes of", &before.path, errno)));
+        }
+        first
+    }
+
+    fn undo_put(&self, put: &Put) -> Result<(), Errno> {
+        if self.hand.find(self.staging, put.staged.as_bytes())?.is_some() || !self.is_put(put)? {
+            return Ok(());
+        }
+        let dir = self.hand.directory(&put.dir)?;
+        self.hand.rename((&dir, &put.name), (self.staging, put.staged.as_bytes()))
+    }
+
+    fn undo_take(&self, take: &Take) -> Result<(), Errno> {
+        let staged = take.staged.as_bytes();
+        if self.hand.find(self.staging, staged)?.is_none() {
+            return Ok(());
+        }
+        let dir = self.hand.directory(&take.dir)?;
+        match self.hand.rename((self.staging, staged), (&dir, &take.name)) {
+            Err(Errno::EEXIST) => self.put_beside(staged, &dir, &take.name),
+            moved => moved,
+        }
+    }
+
+    /// Moves a name back whose place another program has taken meanwhile, to a free one beside.
+    fn put_beside(&self, staged: &[u8], dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+        for number in 0.. {
+            let beside = [name, BESIDE, number.to_string().as_bytes()].concat();
+            match self.hand.rename((self.staging, staged), (dir, &beside)) {
+                Err(Errno::EEXIST) => {}
+                moved => return moved,
+            }
+        }
+        Err(Errno::EEXIST)
+    }
+
+    /// Gives all nodes their contents and attributes.
+    pub(super) fn change_nodes(&self) -> Result<(), Failure> {
+        for name in &self.journal.surplus {
+            match self.hand.context.unlinkat(self.staging, name, UnlinkFlags::empty()) {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(Failure::new("remove", name.as_bytes(), errno)),
+            }
+        }
+        for change in &self.journal.nodes {
+            let failed = |errno| match &change.at {
+                Where::Staged(name) => Failure::new("change", name.as_bytes(), errno),
+                Where::Path(path) => Failure::new("change", path, errno),
+            };
+            self.change(change).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Reserves the space for new data, so that a lack of it ends the commit while it can be
+    /// undone; and so does a program that runs and is to be changed.
+    pub(super) fn reserve(&self) -> Result<(), Failure> {
+        for change in &self.journal.nodes {
+            if let (Some(data), Where::Staged(name)) = (&change.data, &change.at) {
+                self.reserve_for(change, data).map_err(|errno| Failure::new("change", name.as_bytes(), errno))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reserve_for(&self, change: &NodeChange, data: &NewData) -> Result<(), Errno> {
+        let node = self.node(change)?;
+        self.hand.allow_changes(&node)?;
+        let target = self.hand.context.reopen(&node, OpenFlags::WRITE)?;
+        let mut new = data.ranges.iter().filter(|(_, _, fill)| *fill == Fill::Data);
+        new.try_for_each(|(offset, length, _)| reserve(&target, *offset, *length))
+    }
+
+    fn node(&self, change: &NodeChange) -> Result<Handle, Errno> {
+        let node = match &change.at {
+            Where::Staged(name) => self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?,
+            Where::Path(path) => self.hand.at(path)?,
+        };
+        if Identity::of(&node.attributes()?) == change.node { Ok(node) } else { Err(Errno::ESTALE) }
+    }
+
+    fn change(&self, change: &NodeChange) -> Result<(), Errno> {
+        let node = self.node(change)?;
+        if let Some(data) = &change.data {
+            self.hand.allow_changes(&node)?;
+            self.write(&node, data)?;
+        }
+        self.hand.set(&node, &change.setting)
+    }
+
+    fn write(&self, node: &Handle, data: &NewData) -> Result<(), Errno> {
+        let target = self.hand.context.reopen(node, OpenFlags::READ | OpenFlags::WRITE)?;
+        let source = self.hand.context.openat(self.staging, &data.staged, OpenFlags::READ)?;
+        target.set_len(data.size)?;
+        for (offset, length, fill) in &data.ranges {
+            match fill {
+                Fill::Data => copy(&source, &target, *offset, *length)?,
+                Fill::Hole => clear(&target, *offset, *length)?,
+                Fill::Reserved => {
+                    clear(&target, *offset, *length)?;
+                    reserve(&target, *offset, *length)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies a range to the same place of another file.
+fn copy(source: &pathwalk::File, target: &pathwalk::File, offset: u64, length: u64) -> Result<(), Errno> {
+    let (mut at, end) = (offset, offset + length);
+    while at < end {
+        let most = usize::try_from(end - at).unwrap_or(usize::MAX);
+        match source.copy_file_range(Some(at), target, Some(at), most)? {
+            0 => return Err(Errno::EIO),
+            copied => at += copied as u64,
+        }
+    }
+    Ok(())
+}
+
+/// Lets a range read as zeroes.
+fn clear(file: &pathwalk::File, offset: u64, length: u64) -> Result<(), Errno> {
+    match file.fallocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length) {
+        Err(Errno::EOPNOTSUPP) => {}
+        cleared => return cleared,
+    }
+    for at in (offset..offset + length).step_by(PIECE) {
+        let most = usize::try_from(offset + length - at).map_or(PIECE, |left| left.min(PIECE));
+        file.write_all_at(&[0; PIECE][..most], at)?;
+    }
+    Ok(())
+}
+
+/// Returns the path of a name in a directory.
+fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
+}

@@ -1,0 +1,410 @@
+//! All that a commit needs, put into the staging directory: new nodes as they will be, the data of
+//! changed files, and second names of nodes that would be hard to find again.
+//!
+//! What always holds: nothing outside the staging directory changes but counts of links and times
+//! of changes of attributes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pathwalk::permission::AclKind;
+use pathwalk::{AclState, AtFlags, Attributes, Errno, File, FileType, Handle, InodeFlags, LinkFlags, NewKind};
+
+use super::hand::{Hand, reserve};
+use super::journal::{Before, Fill, Identity, Journal, NewData, NewList, NodeChange, Put, Setting, Take, Where, time};
+use super::plan::{Changed, Gone, Plan};
+use super::{Failure, has_forbidding_flags};
+use crate::branch::{BaseFiles, record};
+use crate::diff::{Aspects, extras};
+use crate::extents::Extents;
+use crate::origin::Origin;
+use crate::rows::{self, Record, Row, Tag, What};
+
+/// The number of bytes that are copied at once.
+const PIECE: u64 = 1 << 20;
+
+/// What fills the staging directory.
+pub(super) struct Stage<'a> {
+    pub(super) hand: &'a Hand,
+    pub(super) staging: &'a Handle,
+    pub(super) plan: &'a Plan<'a>,
+}
+
+/// The identities of new nodes, and for each node that gets names its names in the staging
+/// directory.
+#[derive(Default)]
+struct Staged {
+    new: BTreeMap<u64, Identity>,
+    sources: BTreeMap<u64, Vec<String>>,
+}
+
+impl Stage<'_> {
+    /// Fills the staging directory. Returns what is to be done then.
+    pub(super) fn fill(&self, branch: &str) -> Result<Journal, Failure> {
+        let mut staged = Staged::default();
+        let (takes, before) = (self.takes(&mut staged)?, self.before()?);
+        for (target, record) in self.plan.new_nodes() {
+            self.new_node(target.number, record, &mut staged).map_err(self.failed("make", target.number))?;
+        }
+        let mut data = BTreeMap::new();
+        for changed in self.plan.changed.iter().filter(|changed| changed.what.contains(Aspects::DATA)) {
+            let new = self.new_data(changed.number).map_err(self.failed("copy", changed.number))?;
+            data.extend(new.map(|new| (changed.number, new)));
+        }
+        // From here on, times of nodes of the base change. Data is not read of one that was changed.
+        self.more_names(&mut staged)?;
+        let puts = self.puts(&mut staged)?;
+        let surplus = self.surplus(&staged);
+        let mut nodes = Vec::new();
+        for changed in &self.plan.changed {
+            let data = data.remove(&changed.number);
+            nodes.push(self.change(changed, data).map_err(self.failed("change", changed.number))?);
+        }
+        for (target, record) in self.plan.new_nodes() {
+            let later = self.later(target.number, record, staged.new[&target.number]);
+            nodes.extend(later.map_err(self.failed("make", target.number))?);
+        }
+        Ok(Journal { list: self.plan.inner.shared.identity(), branch: branch.to_owned(), takes, puts, surplus, nodes, before })
+    }
+
+    /// Returns what moves of names, and reserved space, change beside.
+    fn before(&self) -> Result<Vec<Before>, Failure> {
+        let has_names = |changed: &&Changed| changed.node.kind() == FileType::Directory;
+        let is_changed = |changed: &&Changed| has_names(changed) || changed.what.contains(Aspects::DATA);
+        let changed = self.plan.changed.iter().filter(is_changed).map(|changed| &changed.node);
+        let mut found = BTreeMap::new();
+        for node in changed.chain(self.plan.gone.iter().flat_map(|gone| [&gone.dir, &gone.node])) {
+            let before = self.before_of(node).map_err(|errno| Failure::new("look at", b"the base", errno))?;
+            found.insert(before.path.clone(), before);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    fn before_of(&self, node: &Handle) -> Result<Before, Errno> {
+        let attributes = node.attributes()?;
+        let flags = match has_forbidding_flags(&attributes) {
+            true => Some(self.hand.context.inode_flags_at(node, "", AtFlags::EMPTY_PATH)?.bits()),
+            false => None,
+        };
+        let path = self.plan.base.path(node).ok_or(Errno::ESTALE)?.into_vec();
+        let mtime = time(attributes.mtime);
+        Ok(Before { path, node: Identity::of(&attributes), mtime, flags })
+    }
+
+    fn failed(&self, action: &'static str, number: u64) -> impl FnOnce(Errno) -> Failure {
+        let path = self.plan.final_path(number).unwrap_or_default();
+        move |errno| Failure::new(action, &path, errno)
+    }
+
+    /// Returns the names that go, those in the deepest directories first.
+    fn takes(&self, staged: &mut Staged) -> Result<Vec<Take>, Failure> {
+        let mut takes = Vec::new();
+        for (at, Gone { dir, name, node, number }) in self.plan.gone.iter().enumerate() {
+            let failed = |errno| Failure::new("remove", name, errno);
+            let dir = self.plan.base.path(dir).ok_or(Errno::ESTALE).map_err(failed)?.into_vec();
+            let node = Identity::of(&node.attributes().map_err(failed)?);
+            let name_there = format!("g{at}");
+            staged.sources.entry(*number).or_default().push(name_there.clone());
+            takes.push(Take { dir, name: name.to_vec(), node, staged: name_there });
+        }
+        takes.sort_by_key(|take| std::cmp::Reverse(depth(&take.dir)));
+        Ok(takes)
+    }
+
+    /// Makes a new node with all that it has, under a name of its own.
+    fn new_node(&self, number: u64, record: &Record, staged: &mut Staged) -> Result<(), Errno> {
+        let (context, name) = (&self.hand.context, format!("n{number}"));
+        let device = record.attributes.device_node;
+        let kind = match record.kind() {
+            FileType::Regular => None,
+            FileType::Directory => Some(NewKind::Directory),
+            FileType::Symlink => Some(NewKind::Symlink(record.body.as_deref().ok_or(Errno::EIO)?)),
+            FileType::Fifo => Some(NewKind::Fifo),
+            FileType::Socket => Some(NewKind::Socket),
+            FileType::CharDevice => Some(NewKind::CharDevice(device)),
+            FileType::BlockDevice => Some(NewKind::BlockDevice(device)),
+        };
+        match kind {
+            None => self.write_file(&self.hand.make_file(self.staging, &name)?, number, record)?,
+            Some(NewKind::Directory) => context.mkdirat(self.staging, &name, 0o700)?,
+            Some(kind) if record.flags.is_empty() => self.make(self.staging, &name, kind)?,
+            // Such a node has the flags of the directory in which it was made.
+            Some(kind) => {
+                let made_in = self.with_flags(record.flags)?;
+                self.make(&made_in, &name, kind)?;
+                self.hand.rename((&made_in, name.as_bytes()), (self.staging, name.as_bytes()))?;
+            }
+        }
+        let node = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
+        self.hand.set(&node, &self.all_of(number, record))?;
+        staged.new.insert(number, Identity::of(&node.attributes()?));
+        staged.sources.insert(number, vec![name]);
+        Ok(())
+    }
+
+    fn make(&self, dir: &Handle, name: &str, kind: NewKind<'_>) -> Result<(), Errno> {
+        match kind {
+            NewKind::Symlink(body) => self.hand.context.symlinkat(body, dir, name),
+            kind => self.hand.context.mknodat(dir, name, kind, 0o600),
+        }
+    }
+
+    /// Returns a directory that passes flags on to what is made in it.
+    fn with_flags(&self, flags: InodeFlags) -> Result<Handle, Errno> {
+        let name = format!("f{}", flags.bits());
+        if let Some(found) = self.hand.find(self.staging, name.as_bytes())? {
+            return Ok(found);
+        }
+        self.hand.context.mkdirat(self.staging, &name, 0o700)?;
+        let made = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
+        self.hand.context.set_inode_flags_at(&made, "", flags, AtFlags::EMPTY_PATH)?;
+        Ok(made)
+    }
+
+    fn write_file(&self, file: &File, number: u64, record: &Record) -> Result<(), Errno> {
+        file.set_len(record.attributes.size)?;
+        self.write_ranges(file, number, &self.ranges(number, record, None))
+    }
+
+    /// Writes the data of ranges to a file, at the same offsets.
+    fn write_ranges(&self, file: &File, number: u64, ranges: &[(u64, u64, Fill)]) -> Result<(), Errno> {
+        let (files, mut buffer) = (BaseFiles::default(), Vec::new());
+        for (offset, length, fill) in ranges {
+            match fill {
+                Fill::Hole => {}
+                Fill::Reserved => reserve(file, *offset, *length)?,
+                Fill::Data => {
+                    for at in (*offset..offset + length).step_by(PIECE as usize) {
+                        buffer.resize((offset + length - at).min(PIECE) as usize, 0);
+                        let read = self.plan.inner.read_in(self.plan.tree, &files, number, &mut buffer, at)?;
+                        file.write_all_at(&buffer[..read], at)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the ranges in which a file differs from the node of the base that it was copied
+    /// from, or from an empty one.
+    fn ranges(&self, number: u64, record: &Record, origin: Option<&Origin>) -> Vec<(u64, u64, Fill)> {
+        let (size, mut end, mut ranges) = (record.attributes.size, 0, Vec::new());
+        let mut add = |from: u64, to: u64, fill| ranges.extend((from < to).then_some((from, to - from, fill)));
+        for (part, what) in Extents::new(self.plan.tree, number).within(0..size) {
+            add(end, part.start, Fill::Hole);
+            match what {
+                What::Base(of, from) if origin.is_some_and(|origin| *of == *origin) && from == part.start => {}
+                What::Base(..) | What::Blob(..) => add(part.start, part.end, Fill::Data),
+                What::Zeroes => add(part.start, part.end, Fill::Hole),
+                What::Reserved => add(part.start, part.end, Fill::Reserved),
+            }
+            end = part.end;
+        }
+        add(end, size, Fill::Hole);
+        ranges
+    }
+
+    /// Returns all attributes of a new node, but for flags that would keep it from getting its
+    /// name.
+    fn all_of(&self, number: u64, record: &Record) -> Setting {
+        let of = &record.attributes;
+        let is_link = record.kind() == FileType::Symlink;
+        let can_set_flags = matches!(record.kind(), FileType::Regular | FileType::Directory);
+        let list = |kind| self.list(number, kind);
+        Setting {
+            owner: Some((of.uid, of.gid)),
+            mode: (!is_link).then_some(of.mode),
+            access: list(AclKind::Access).filter(|_| of.acl == AclState::Present).map(Some),
+            default: list(AclKind::Default).map(Some),
+            xattrs: self.xattrs(number, record).into_iter().map(|(name, value)| (name, Some(value))).collect(),
+            flags: (can_set_flags && !has_forbidding_flags(of) && !record.flags.is_empty()).then(|| record.flags.bits()),
+            atime: Some(time(of.atime)),
+            mtime: Some(time(of.mtime)),
+        }
+    }
+
+    fn list(&self, number: u64, kind: AclKind) -> Option<Vec<u8>> {
+        match self.plan.tree.get(&rows::acl(number, kind)) {
+            Some(Row::Acl(acl)) => Some(acl.to_xattr()),
+            _ => None,
+        }
+    }
+
+    /// Returns the extended attributes of a node that are no lists.
+    fn xattrs(&self, number: u64, record: &Record) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        xattrs_of(extras(self.plan.tree, number, record))
+    }
+
+    /// Adds second names of nodes that get more names than go. A node of the base gets them by one
+    /// that it has.
+    fn more_names(&self, staged: &mut Staged) -> Result<(), Failure> {
+        for (number, names) in &self.plan.come {
+            let sources = staged.sources.entry(*number).or_default();
+            while sources.len() < names.len() {
+                let name = format!("l{number}.{}", sources.len());
+                let linked = match sources.first().filter(|_| staged.new.contains_key(number)) {
+                    Some(first) => self.link(self.staging, first.as_bytes(), &name),
+                    None => self.link_of_base(*number, &name),
+                };
+                linked.map_err(self.failed("link", *number))?;
+                sources.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&self, dir: &Handle, name: &[u8], to: &str) -> Result<(), Errno> {
+        self.hand.context.linkat(dir, name, self.staging, to, LinkFlags::empty())
+    }
+
+    /// Adds a name in the staging directory of a node that the base has.
+    fn link_of_base(&self, number: u64, name: &str) -> Result<(), Errno> {
+        let node = self.plan.copied_from(number)?;
+        // By the node itself: the base may have removed the name by which it was found.
+        match self.hand.context.linkat(&node, "", self.staging, name, LinkFlags::EMPTY_PATH) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EEXIST) => return Err(Errno::EEXIST),
+            Err(_) => {}
+        }
+        let (dir, of) = self.plan.base.place(&node)?;
+        self.link(&dir, &of, name)
+    }
+
+    /// Returns the names that come, those in the highest directories first.
+    fn puts(&self, staged: &mut Staged) -> Result<Vec<Put>, Failure> {
+        let mut puts = Vec::new();
+        for (number, names) in &self.plan.come {
+            let node = self.identity(staged, *number).map_err(self.failed("move", *number))?;
+            let mut left = std::mem::take(staged.sources.entry(*number).or_default());
+            let sources: Vec<_> = left.drain(..names.len().min(left.len())).collect();
+            staged.sources.insert(*number, left);
+            for (named, staged_name) in names.iter().zip(sources) {
+                let failed = |errno| Failure::new("move", &named.name, errno);
+                let dir = self.plan.final_path(named.dir).map_err(failed)?;
+                let into = self.identity(staged, named.dir).map_err(failed)?;
+                puts.push(Put { staged: staged_name, node, dir, into, name: named.name.to_vec() });
+            }
+        }
+        puts.sort_by_key(|put| depth(&put.dir));
+        Ok(puts)
+    }
+
+    /// Returns the names in the staging directory, once all names are in their places, of nodes
+    /// that live on.
+    fn surplus(&self, staged: &Staged) -> Vec<String> {
+        let lives = staged.sources.iter().filter(|(number, _)| self.plan.lives(**number));
+        lives.flat_map(|(_, left)| left.iter().cloned()).collect()
+    }
+
+    fn identity(&self, staged: &Staged, number: u64) -> Result<Identity, Errno> {
+        if let Some(identity) = staged.new.get(&number) {
+            return Ok(*identity);
+        }
+        if number == self.plan.inner.shared.root {
+            return Ok(Identity::of(&self.plan.base.root().attributes()?));
+        }
+        Ok(Identity::of(&self.plan.copied_from(number)?.attributes()?))
+    }
+
+    /// Stages what a node of the base gets.
+    fn change(&self, Changed { number, node, what }: &Changed, data: Option<NewData>) -> Result<NodeChange, Errno> {
+        let record = record(self.plan.tree, *number).ok_or(Errno::ESTALE)?;
+        let origin = record.origin.as_ref().ok_or(Errno::ESTALE)?;
+        let now = node.attributes()?;
+        let is_directory = now.kind == FileType::Directory;
+        let setting = self.new_attributes(*number, record, origin, &now, *what);
+        let second = format!("c{number}");
+        // Of a node that may not be changed then, a second name could not be removed.
+        let may_have_second = !is_directory && !has_forbidding_flags(&record.attributes);
+        let at = if may_have_second && self.link_of_base(*number, &second).is_ok() {
+            Where::Staged(second)
+        } else {
+            Where::Path(self.plan.final_path(*number)?)
+        };
+        Ok(NodeChange { at, node: Identity::of(&now), data, setting })
+    }
+
+    /// Writes the new data of a file into the staging directory. `None` for a link.
+    fn new_data(&self, number: u64) -> Result<Option<NewData>, Errno> {
+        let Some(record @ Record { origin: Some(origin), .. }) = record(self.plan.tree, number) else { return Ok(None) };
+        if record.kind() != FileType::Regular {
+            return Ok(None);
+        }
+        let (staged, ranges) = (format!("d{number}"), self.ranges(number, record, Some(origin)));
+        self.write_ranges(&self.hand.make_file(self.staging, &staged)?, number, &ranges)?;
+        Ok(Some(NewData { size: record.attributes.size, ranges, staged }))
+    }
+
+    /// Returns the attributes that a node of the base gets.
+    fn new_attributes(&self, number: u64, record: &Record, origin: &Arc<Origin>, now: &Attributes, what: Aspects) -> Setting {
+        let (was, is, mut new) = (Record::of_base(number, origin), &record.attributes, Setting::default());
+        let before = &was.attributes;
+        new.owner = ((is.uid, is.gid) != (before.uid, before.gid)).then_some((is.uid, is.gid));
+        // Writes and new owners clear bits.
+        let mode = if is.mode == before.mode { now.mode } else { is.mode };
+        new.mode = (record.kind() != FileType::Symlink && !what.is_empty()).then_some(mode);
+        if what.contains(Aspects::XATTRS) {
+            let known = origin.extras.iter().map(|(key, row)| (key.to_vec(), row.clone())).collect();
+            (new.xattrs, new.access, new.default) = self.new_extras(number, record, &known);
+        }
+        // Those that the base has are cleared while its nodes are changed.
+        let has_new_flags = record.flags != was.flags || has_forbidding_flags(now);
+        new.flags = has_new_flags.then(|| record.flags.bits());
+        new.atime = (is.atime != before.atime).then(|| time(is.atime));
+        new.mtime = if now.kind == FileType::Directory {
+            Some(time(is.mtime.max(now.mtime)))
+        } else {
+            (is.mtime != before.mtime || what.contains(Aspects::DATA)).then(|| time(is.mtime))
+        };
+        new
+    }
+
+    /// Returns the extended attributes and lists that differ from what was known.
+    #[expect(clippy::type_complexity, reason = "the three are taken apart at once")]
+    fn new_extras(
+        &self,
+        number: u64,
+        record: &Record,
+        known: &BTreeMap<Vec<u8>, Row>,
+    ) -> (Vec<(Vec<u8>, Option<Vec<u8>>)>, Option<NewList>, Option<NewList>) {
+        let (before, now) = (xattrs_of(known.clone()), self.xattrs(number, record));
+        let gone = before.keys().filter(|name| !now.contains_key(*name)).map(|name| (name.clone(), None));
+        let new = now.iter().filter(|(name, value)| before.get(*name) != Some(value));
+        let xattrs = gone.chain(new.map(|(name, value)| (name.clone(), Some(value.clone())))).collect();
+        let list = |kind| {
+            let before = match known.get(&rows::acl(number, kind)[..]) {
+                Some(Row::Acl(acl)) => Some(acl.to_xattr()),
+                _ => None,
+            };
+            let now = self.list(number, kind);
+            (now != before).then_some(now)
+        };
+        (xattrs, list(AclKind::Access), list(AclKind::Default))
+    }
+
+    /// Returns what a new node gets after all names are in their places: the time of a directory,
+    /// and flags that forbid changes.
+    fn later(&self, number: u64, record: &Record, node: Identity) -> Result<Option<NodeChange>, Errno> {
+        let of = &record.attributes;
+        let flags = has_forbidding_flags(of).then(|| record.flags.bits());
+        let mtime = record.is_directory().then(|| time(of.mtime));
+        if flags.is_none() && mtime.is_none() {
+            return Ok(None);
+        }
+        let at = Where::Path(self.plan.final_path(number)?);
+        Ok(Some(NodeChange { at, node, data: None, setting: Setting { flags, mtime, ..Setting::default() } }))
+    }
+}
+
+/// Returns the extended attributes among rows.
+fn xattrs_of(rows: BTreeMap<Vec<u8>, Row>) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let xattr = |(key, row): (Vec<u8>, Row)| match (rows::parts(&key)?, row) {
+        ((_, Tag::Xattr, name), Row::Xattr(value)) => Some((name.to_vec(), value.to_vec())),
+        _ => None,
+    };
+    rows.into_iter().filter_map(xattr).collect()
+}
+
+fn depth(path: &[u8]) -> usize {
+    if path.is_empty() { 0 } else { path.split(|byte| *byte == b'/').count() }
+}

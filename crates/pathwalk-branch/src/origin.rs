@@ -1,0 +1,162 @@
+//! A node of the base as it was when a branch copied its attributes.
+//!
+//! As long as a branch is in memory, a handle keeps the node. A branch that was loaded from a store
+//! knows how to find it again: by the handle of the base's file system where the rights allow it,
+//! else by the path that it had when it was stored, through no link. What is found is the node if
+//! its type, its number and its time of birth are the same; where there is no time of birth, also
+//! its generation. The search is done when the node is first needed.
+//!
+//! What always holds: an origin is not changed once it was made, but for what is known of it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use pathwalk::{Attributes, ChangeCookie, Errno, FileHandle, FileType, Handle, InodeFlags};
+
+use crate::base::{Base, stamp};
+use crate::branch::Way;
+use crate::rows::{KeyBytes, Row};
+use crate::stamp::Stamp;
+
+/// A node of the base as it was when a branch copied its attributes.
+pub(crate) struct Origin {
+    node: OnceLock<Handle>,
+    trace: Option<Trace>,
+    /// The number of its row in the store; 0 if it has none.
+    row: AtomicU64,
+    pub(crate) attributes: Attributes,
+    pub(crate) flags: InodeFlags,
+    /// The number that each change moves, also within one tick of the clock; `None` if the base has
+    /// none.
+    pub(crate) cookie: Option<ChangeCookie>,
+    /// The rows of its lists and extended attributes, in the order of their keys.
+    pub(crate) extras: Vec<(KeyBytes, Row)>,
+    /// The way by which it was found, if it was found by a name.
+    pub(crate) way: Option<Arc<Way>>,
+}
+
+/// What leads to a node of the base again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Trace {
+    /// The handle of the base's file system, if it has any.
+    pub(crate) handle: Option<FileHandle>,
+    /// The path from the root of the base, without a slash at its beginning; `None` if it had none.
+    pub(crate) path: Option<Box<[u8]>>,
+    /// Known only where there is no time of birth.
+    pub(crate) generation: Option<u32>,
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Origin) -> bool {
+        let is_same_node = match (self.node.get(), other.node.get()) {
+            (Some(one), Some(other)) => one.node_id() == other.node_id(),
+            _ => identity(&self.attributes) == identity(&other.attributes),
+        };
+        let is_same = || is_same_node && stamp(&self.attributes) == stamp(&other.attributes) && self.cookie == other.cookie;
+        std::ptr::eq(self, other) || is_same()
+    }
+}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Origin").field(&self.attributes.ino).finish()
+    }
+}
+
+/// Returns what tells nodes of one base apart that were not both looked for.
+fn identity(attributes: &Attributes) -> impl PartialEq {
+    (attributes.kind, attributes.ino, attributes.device, attributes.btime)
+}
+
+impl Origin {
+    /// Creates the origin of a node that was found now, as far as an extent needs it.
+    pub(crate) fn new(node: Handle, attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
+        let (flags, extras, row) = (InodeFlags::empty(), Vec::new(), AtomicU64::new(0));
+        Origin { node: OnceLock::from(node), trace: None, row, attributes, flags, cookie, extras, way: None }
+    }
+
+    /// Creates one that was stored in this row.
+    pub(crate) fn stored(row: u64, trace: Trace, attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
+        let (flags, extras, row) = (InodeFlags::empty(), Vec::new(), AtomicU64::new(row));
+        Origin { node: OnceLock::new(), trace: Some(trace), row, attributes, flags, cookie, extras, way: None }
+    }
+
+    /// Returns the stamp of the node as it was.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp::of(&self.attributes, self.cookie)
+    }
+
+    /// Returns the number of its row in the store; 0 if it has none.
+    pub(crate) fn row(&self) -> u64 {
+        // Relaxed: a thread that reads 0 stores it once more, in another row.
+        self.row.load(Relaxed)
+    }
+
+    /// Notes that it was stored in this row.
+    pub(crate) fn set_row(&self, row: u64) {
+        self.row.store(row, Relaxed);
+    }
+
+    /// Returns the node: `ESTALE` if the base has it no longer.
+    pub(crate) fn handle(&self, base: &Base) -> Result<Handle, Errno> {
+        if let Some(node) = self.node.get() {
+            return Ok(node.clone());
+        }
+        let trace = self.trace.as_ref().ok_or(Errno::ESTALE)?;
+        let found = self.find(base, trace)?;
+        Ok(self.node.get_or_init(|| found).clone())
+    }
+
+    /// Returns whether a node of the base is this one. One that was stored, and that its trace does
+    /// not lead to, is recognized, since the base may have moved it.
+    pub(crate) fn is_node(&self, base: &Base, node: &Handle) -> Result<bool, Errno> {
+        match (self.handle(base), &self.trace) {
+            (Err(Errno::ESTALE), Some(trace)) if self.is(base, node, trace)? => {
+                Ok(self.node.get_or_init(|| node.clone()).node_id() == node.node_id())
+            }
+            // The base reused the number.
+            (Err(Errno::ESTALE), _) => Ok(false),
+            (found, _) => Ok(found?.node_id() == node.node_id()),
+        }
+    }
+
+    fn find(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
+        if let Some(handle) = &trace.handle
+            && let Ok(found) = base.decode_handle(handle)
+            && self.is(base, &found, trace)?
+        {
+            return Ok(found);
+        }
+        let path = trace.path.as_deref().ok_or(Errno::ESTALE)?;
+        let mut found = base.root().clone();
+        for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            if found.kind() != FileType::Directory {
+                return Err(Errno::ESTALE);
+            }
+            found = base.lookup(&found, name)?.ok_or(Errno::ESTALE)?;
+        }
+        if self.is(base, &found, trace)? { Ok(found) } else { Err(Errno::ESTALE) }
+    }
+
+    /// Returns whether a node is this one.
+    fn is(&self, base: &Base, node: &Handle, trace: &Trace) -> Result<bool, Errno> {
+        let (now, then) = (node.attributes()?, &self.attributes);
+        // The numbers of devices may be others after a start of the system.
+        let is_same = (now.kind, now.ino, now.btime) == (then.kind, then.ino, then.btime);
+        let has_generation = |generation| base.generation(node).is_ok_and(|now| now == generation);
+        Ok(is_same && trace.generation.is_none_or(has_generation))
+    }
+
+    /// Returns what leads to the node again, as it is now.
+    pub(crate) fn trace(&self, base: &Base) -> Trace {
+        match (self.node.get(), &self.trace) {
+            (Some(node), _) => Trace {
+                handle: base.encode_handle(node).ok(),
+                path: base.path(node),
+                generation: if self.attributes.btime.is_none() { base.generation(node).ok() } else { None },
+            },
+            (None, Some(trace)) => trace.clone(),
+            (None, None) => Trace { handle: None, path: None, generation: None },
+        }
+    }
+}

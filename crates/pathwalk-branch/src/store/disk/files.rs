@@ -1,0 +1,149 @@
+//! The files of a store. Behind a trait, so that a test can note what is written between two syncs.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::backends::FileBackend;
+use redb::{Builder, Database, DatabaseError};
+use rustix::fs::FallocateFlags;
+
+/// The files of a store.
+pub(super) trait Files: Send + Sync {
+    /// Opens the database, which is made if it is missing.
+    fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError>;
+
+    /// Makes a segment. Its name is durable afterwards.
+    fn create(&self, number: u32) -> io::Result<Arc<dyn Segment>>;
+
+    /// Opens a segment for reading.
+    fn open(&self, number: u32) -> io::Result<Arc<dyn Segment>>;
+
+    /// Opens a segment to free parts of it.
+    fn open_to_punch(&self, number: u32) -> io::Result<Arc<dyn Segment>>;
+
+    /// Removes a segment.
+    fn remove(&self, number: u32) -> io::Result<()>;
+
+    /// Returns the numbers of all segments.
+    fn segments(&self) -> io::Result<Vec<u32>>;
+
+    /// Returns the bytes that all segments take on the disk.
+    fn bytes(&self) -> io::Result<u64>;
+}
+
+/// A file of blobs.
+pub(super) trait Segment: Send + Sync {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
+    fn length(&self) -> io::Result<u64>;
+
+    /// Gives space back, which reads as zeroes afterwards.
+    fn punch(&self, offset: u64, length: u64) -> io::Result<()>;
+}
+
+/// The files in a directory of the host.
+pub(super) struct HostFiles {
+    directory: PathBuf,
+    segments: PathBuf,
+}
+
+impl HostFiles {
+    /// Opens the directory of a store. It is made if it is missing.
+    pub(super) fn open(directory: &Path) -> io::Result<HostFiles> {
+        let segments = directory.join("segments");
+        std::fs::create_dir_all(&segments)?;
+        let files = HostFiles { directory: directory.to_owned(), segments };
+        sync_directory(&files.directory)?;
+        Ok(files)
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        self.segments.join(format!("{number:08x}"))
+    }
+
+    /// Opens the file of the database.
+    pub(super) fn rows_file(&self) -> io::Result<File> {
+        let path = self.directory.join("rows");
+        let existing = OpenOptions::new().read(true).write(true).open(&path);
+        match existing {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+                sync_directory(&self.directory)?;
+                Ok(file)
+            }
+            opened => opened,
+        }
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+impl Files for HostFiles {
+    fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError> {
+        builder.create_with_backend(FileBackend::new(self.rows_file()?)?)
+    }
+
+    fn create(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
+        // One that is there was left by a process that took the number and wrote nothing of use.
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(self.path(number))?;
+        sync_directory(&self.segments)?;
+        Ok(Arc::new(file))
+    }
+
+    fn open(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
+        Ok(Arc::new(File::open(self.path(number))?))
+    }
+
+    fn open_to_punch(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
+        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(self.path(number))?))
+    }
+
+    fn remove(&self, number: u32) -> io::Result<()> {
+        std::fs::remove_file(self.path(number))
+    }
+
+    fn segments(&self) -> io::Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(&self.segments)? {
+            let name = entry?.file_name();
+            numbers.extend(name.to_str().and_then(|name| u32::from_str_radix(name, 16).ok()));
+        }
+        Ok(numbers)
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        let mut bytes = 0;
+        for entry in std::fs::read_dir(&self.segments)? {
+            bytes += entry?.metadata()?.blocks() * 512;
+        }
+        Ok(bytes)
+    }
+}
+
+impl Segment for File {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(buffer, offset)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write_all_at(data, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn punch(&self, offset: u64, length: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(self, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length)?)
+    }
+}

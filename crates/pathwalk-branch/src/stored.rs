@@ -1,0 +1,442 @@
+//! Branches in a store.
+//!
+//! The rows of the store are what counts: each operation on the list of branches is one batch. In
+//! memory are the branches that this process uses, each under a lease, so that no other process
+//! uses it; what others see of it is what was synced last.
+//!
+//! # Locks
+//!
+//! From the outside in: the table of open branches; `saving` of a branch, so that an older state
+//! is not stored over a newer one; the tree of a branch; `saving` of the store. The base is asked
+//! under all of them.
+
+mod collect;
+mod encoding;
+mod keeper;
+mod table;
+mod trees;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pathwalk::{Errno, HandleFlags};
+
+use crate::base::{Base, FIRST_NEW};
+use crate::blobs::BlobStore;
+use crate::branch::{Inner, NameHash, Shared};
+use crate::branches::{Branch, BranchInfo};
+use crate::commit;
+use crate::commit::onto_base::{self, Done, Outcome};
+use crate::diff::{self, Change};
+use crate::error::Error;
+use crate::numbers::Numbers;
+use crate::rows::Row;
+use crate::store::{Applied, Batch, Lease, Snapshot, Store};
+use crate::tree::Tree;
+use encoding::{OfBranch, OfRoot, OfStore, of_time, time};
+use table::{OF_BRANCHES, RANGES, SHARED, Step, branch_key, counter};
+
+pub use collect::Collected;
+pub(crate) use keeper::Keeper;
+
+/// The numbers of a range.
+const RANGE: u64 = 1 << 32;
+
+/// The ranges of which numbers of new nodes are made.
+const RANGES_OF_NODES: u64 = (u64::MAX - FIRST_NEW) / RANGE;
+
+/// What is kept of a store in memory.
+pub(crate) struct Stored {
+    store: Arc<dyn Store>,
+    blobs: Arc<dyn BlobStore>,
+    known: trees::Known,
+    /// The counter of nodes of trees and origins.
+    numbers: Numbers,
+    saving: Mutex<()>,
+    open: Mutex<BTreeMap<String, Branch>>,
+    /// All branches that are in memory, those that were dropped from the list included.
+    used: Mutex<Vec<Weak<Inner>>>,
+    /// What tells values that this process has set from those of others.
+    random: u64,
+    values: AtomicU64,
+}
+
+/// The place of an open branch in the store.
+pub(crate) struct Home {
+    name: String,
+    id: u64,
+    /// Held while the branch is stored. It has the number of changes that were stored last.
+    saving: Mutex<u64>,
+    /// Dropped with the branch.
+    _lease: Lease,
+}
+
+/// Returns what makes an error of the store of its errno.
+fn store_error(action: &'static str) -> impl Fn(Errno) -> Error {
+    move |errno| Error::Store { action, errno }
+}
+
+/// Reserves ranges of numbers.
+fn reserve(store: &dyn Store) -> Result<u64, Errno> {
+    loop {
+        let value = store.snapshot()?.get(RANGES)?;
+        let next = counter(value.clone())?;
+        let mut batch = Batch::default();
+        batch.check(RANGES, value.as_deref());
+        batch.put(RANGES, &(next + 1).to_be_bytes());
+        if next >= RANGES_OF_NODES {
+            return Err(Errno::ENOSPC);
+        }
+        if store.apply(&batch)? == Applied::Done {
+            return Ok(next);
+        }
+    }
+}
+
+fn range(number: u64, from: u64) -> Range<u64> {
+    // 0 is the number of what was not stored.
+    let start = from + number * RANGE;
+    start.max(1)..start + RANGE
+}
+
+/// Returns the counter of new nodes of a store's branches.
+pub(crate) fn node_numbers(store: &Arc<dyn Store>) -> Numbers {
+    let store = Arc::clone(store);
+    Numbers::reserved(move || Ok(range(reserve(&*store)?, FIRST_NEW)))
+}
+
+impl Stored {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Stored {
+        let of_numbers = Arc::clone(&store);
+        Stored {
+            blobs: Arc::clone(&store) as Arc<dyn BlobStore>,
+            known: trees::Known::default(),
+            numbers: Numbers::reserved(move || Ok(range(reserve(&*of_numbers)?, 0))),
+            saving: Mutex::default(),
+            open: Mutex::default(),
+            used: Mutex::default(),
+            random: RandomState::new().hash_one("random"),
+            values: AtomicU64::new(0),
+            store,
+        }
+    }
+
+    pub(crate) fn blobs(&self) -> &Arc<dyn BlobStore> {
+        &self.blobs
+    }
+
+    /// Returns a value that no other call returns.
+    fn new_value(&self) -> [u8; 16] {
+        let mut value = [0; 16];
+        value[..8].copy_from_slice(&self.random.to_be_bytes());
+        value[8..].copy_from_slice(&self.values.fetch_add(1, Relaxed).to_be_bytes());
+        value
+    }
+
+    /// Returns the hash of names that the store has, which gets one if it is new. Fails if the
+    /// store is of another base, or of another version.
+    pub(crate) fn hasher(&self, base: &Base) -> Result<NameHash, Error> {
+        let failed = || store_error("read what the store is for");
+        let root = root_of(base).map_err(Error::base("look at the base"))?;
+        loop {
+            if let Some(value) = self.snapshot()?.get(SHARED).map_err(failed())? {
+                if encoding::is_other_version(&value) {
+                    return Err(Error::OtherVersion);
+                }
+                let shared: OfStore = encoding::decode(&value).map_err(failed())?;
+                let (one, two) = shared.hash_key;
+                return if shared.root == root { Ok(NameHash::with_key(one, two)) } else { Err(Error::OtherBase) };
+            }
+            let random = RandomState::new();
+            let hash_key = (random.hash_one(1), random.hash_one(2));
+            let root = root_of(base).map_err(Error::base("look at the base"))?;
+            let value = encoding::encode(&OfStore { hash_key, root }).map_err(failed())?;
+            let mut batch = Batch::default();
+            batch.check(SHARED, None);
+            batch.put(SHARED, &value);
+            self.store.apply(&batch).map_err(failed())?;
+        }
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Error> {
+        self.store.snapshot().map_err(store_error("read the store"))
+    }
+
+    fn row(&self, snapshot: &dyn Snapshot, name: &str) -> Result<OfBranch, Error> {
+        let value = snapshot.get(&branch_key(name)).and_then(|value| value.map(|value| encoding::decode(&value)).transpose());
+        value.map_err(store_error("read the store"))?.ok_or_else(|| Error::NoBranch(name.to_owned()))
+    }
+
+    /// Forks a branch, or the base. The fork is not opened.
+    pub(crate) fn fork(&self, shared: &Arc<Shared>, parent: Option<&str>, name: &str) -> Result<(), Error> {
+        let action = "store the fork";
+        let failed = || store_error(action);
+        // Of a branch that is open here, the fork gets the state of now.
+        let open = parent.and_then(|parent| self.open.lock().get(parent).cloned());
+        let tree = open.map(|branch| branch.0.snapshot());
+        self.change(&shared.base, action, |step| {
+            if step.branch(name).map_err(failed())?.is_some() {
+                return Err(Error::Exists(name.to_owned()));
+            }
+            let mut root = 0;
+            if let Some(parent) = parent {
+                let mut row = step.branch(parent).map_err(failed())?.ok_or_else(|| Error::NoBranch(parent.to_owned()))?;
+                row.forks += 1;
+                step.put_branch(parent, &row).map_err(failed())?;
+                root = row.root;
+            }
+            if let Some(tree) = &tree {
+                root = step.save(tree).map_err(failed())?;
+            }
+            let (id, parent, created) = (step.new_branch().map_err(failed())?, parent.map(str::to_owned), shared.now());
+            let row = OfBranch { id, parent, created: of_time(created), note: String::new(), root, forked: root, forks: 0 };
+            step.put_branch(name, &row).map_err(failed())
+        })
+    }
+
+    /// Returns a branch, which is opened if it is not open here. `InUse` if another process has it
+    /// open.
+    pub(crate) fn get(&self, shared: &Arc<Shared>, name: &str) -> Result<Branch, Error> {
+        let mut open = self.open.lock();
+        if let Some(branch) = open.get(name) {
+            return Ok(branch.clone());
+        }
+        let failed = || store_error("open the branch");
+        let id = self.row(&*self.snapshot()?, name)?.id;
+        let lease = self.store.lease(id).map_err(failed())?.ok_or_else(|| Error::InUse(name.to_owned()))?;
+        // Another process may have stored it, or dropped it, before the lease.
+        let snapshot = self.snapshot()?;
+        let row = self.row(&*snapshot, name)?;
+        if row.id != id {
+            return Err(Error::InUse(name.to_owned()));
+        }
+        let tree = self.load(&shared.base, &*snapshot, row.root).map_err(failed())?;
+        let home = Home { name: name.to_owned(), id, saving: Mutex::new(0), _lease: lease };
+        let branch = Branch(Inner::new(shared, tree, Some(home)));
+        self.note_used(&branch);
+        open.insert(name.to_owned(), branch.clone());
+        Ok(branch)
+    }
+
+    /// Returns a view of what a branch was forked from.
+    pub(crate) fn before(&self, shared: &Arc<Shared>, name: &str) -> Result<Branch, Error> {
+        // As for a branch that is opened: no data is collected meanwhile.
+        let _open = self.open.lock();
+        let snapshot = self.snapshot()?;
+        let row = self.row(&*snapshot, name)?;
+        let tree = self.load(&shared.base, &*snapshot, row.forked).map_err(store_error("read the branch"))?;
+        let branch = Branch(Inner::new(shared, tree, None));
+        self.note_used(&branch);
+        Ok(branch)
+    }
+
+    /// Keeps the data of a branch from being collected, as long as it is used.
+    fn note_used(&self, branch: &Branch) {
+        let mut used = self.used.lock();
+        used.retain(|branch| branch.strong_count() > 0);
+        used.push(Arc::downgrade(&branch.0));
+    }
+
+    /// Returns what is known of all branches, sorted by their names.
+    pub(crate) fn list(&self) -> Result<Vec<BranchInfo>, Error> {
+        let mut all = Vec::new();
+        let mut each = |key: &[u8], value: &[u8]| {
+            let row: OfBranch = encoding::decode(value)?;
+            let name = String::from_utf8(key[OF_BRANCHES.len()..].to_vec()).map_err(|_| Errno::EIO)?;
+            all.push(BranchInfo { name, parent: row.parent, created: time(row.created), note: row.note });
+            Ok(())
+        };
+        self.snapshot()?.scan(OF_BRANCHES, &mut each).map_err(store_error("list the branches"))?;
+        Ok(all)
+    }
+
+    pub(crate) fn set_note(&self, base: &Base, name: &str, note: &str) -> Result<(), Error> {
+        let action = "store the note";
+        self.change(base, action, |step| {
+            let row = step.branch(name).map_err(store_error(action))?;
+            let mut row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+            row.note = note.to_owned();
+            step.put_branch(name, &row).map_err(store_error(action))
+        })
+    }
+
+    /// Drops a branch, which has no forks. `InUse` if another process has it open.
+    pub(crate) fn drop(&self, base: &Base, name: &str) -> Result<(), Error> {
+        let action = "drop the branch";
+        let mut open = self.open.lock();
+        let mut lease = None;
+        self.change(base, action, |step| {
+            let row = step.branch(name).map_err(store_error(action))?;
+            let row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+            if !open.contains_key(name) && lease.is_none() {
+                let taken = self.store.lease(row.id).map_err(store_error(action))?;
+                lease = Some(taken.ok_or_else(|| Error::InUse(name.to_owned()))?);
+            }
+            self.leave(step, name, &row, None)
+        })?;
+        open.remove(name);
+        Ok(())
+    }
+
+    /// Drops a branch in a batch. Its parent gets a new root, if it is given one.
+    fn leave(&self, step: &mut Step<'_>, name: &str, row: &OfBranch, root: Option<u64>) -> Result<(), Error> {
+        self.check_no_forks(step.snapshot, name, row)?;
+        step.delete_branch(name);
+        let failed = || store_error("drop the branch");
+        if let Some(parent) = &row.parent
+            && let Some(mut above) = step.branch(parent).map_err(failed())?
+        {
+            above.forks = above.forks.saturating_sub(1);
+            above.root = root.unwrap_or(above.root);
+            step.put_branch(parent, &above).map_err(failed())?;
+        }
+        Ok(())
+    }
+
+    fn check_no_forks(&self, snapshot: &dyn Snapshot, name: &str, row: &OfBranch) -> Result<(), Error> {
+        if row.forks == 0 {
+            return Ok(());
+        }
+        let mut forks = Vec::new();
+        let mut each = |key: &[u8], value: &[u8]| {
+            let row: OfBranch = encoding::decode(value)?;
+            if row.parent.as_deref() == Some(name) {
+                forks.push(String::from_utf8_lossy(&key[OF_BRANCHES.len()..]).into_owned());
+            }
+            Ok(())
+        };
+        snapshot.scan(OF_BRANCHES, &mut each).map_err(store_error("list the branches"))?;
+        Err(Error::HasForks { name: name.to_owned(), forks })
+    }
+
+    /// Returns how a branch differs from what it was forked from: as it is now, if it is open here,
+    /// else as it was synced last.
+    pub(crate) fn diff(&self, shared: &Shared, name: &str) -> Result<Vec<Change>, Error> {
+        let open = self.open.lock().get(name).cloned();
+        let (old, new) = {
+            let failed = || store_error("read the branch");
+            let snapshot = self.snapshot()?;
+            let row = self.row(&*snapshot, name)?;
+            let old = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
+            let new = match &open {
+                Some(branch) => branch.0.snapshot(),
+                None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
+            };
+            (old, new)
+        };
+        Ok(diff::changes(&old, &new, shared.root))
+    }
+
+    /// Commits a branch onto its parent: one batch stores the parent and drops the branch.
+    pub(crate) fn commit(&self, shared: &Arc<Shared>, name: &str) -> Result<(), Error> {
+        let failed = || store_error("commit the branch");
+        let (forked, parent) = {
+            let snapshot = self.snapshot()?;
+            let row = self.row(&*snapshot, name)?;
+            self.check_no_forks(&*snapshot, name, &row)?;
+            let forked = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
+            let Some(parent) = row.parent else { return self.commit_onto_base(shared, name) };
+            (forked, parent)
+        };
+        let (branch, onto) = (self.get(shared, name)?, self.get(shared, &parent)?);
+        let home = onto.0.home().ok_or_else(|| Error::NoBranch(parent.clone()))?;
+        // An older state of the parent must not be stored over the merged one.
+        let _saving = home.saving.lock();
+        let mut refused = None;
+        let store = |merged: &Tree<Row>| {
+            let stored = self.change(&shared.base, "store the commit", |step| {
+                let row = step.branch(name).map_err(failed())?.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+                let root = step.save(merged).map_err(failed())?;
+                self.leave(step, name, &row, Some(root))
+            });
+            stored.map_err(|error| {
+                refused = Some(error);
+                Errno::EIO
+            })
+        };
+        let conflicts = commit::commit(&forked, &branch.0.snapshot(), &onto.0, store);
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        let conflicts = conflicts.map_err(Error::base("look at the base"))?;
+        if !conflicts.is_empty() {
+            return Err(Error::Conflicts { name: name.to_owned(), conflicts });
+        }
+        self.open.lock().remove(name);
+        Ok(())
+    }
+
+    /// Commits a branch onto the base, and drops it.
+    fn commit_onto_base(&self, shared: &Arc<Shared>, name: &str) -> Result<(), Error> {
+        let branch = self.get(shared, name)?;
+        match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
+            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Outcome::Done(done) => self.committed(&shared.base, *done),
+        }
+    }
+
+    /// Drops a branch that was committed onto the base. If that fails, the next process does it,
+    /// which finds what the commit has left.
+    pub(crate) fn committed(&self, base: &Base, done: Done) -> Result<(), Error> {
+        match self.drop(base, &done.branch) {
+            Ok(()) | Err(Error::NoBranch(_)) => {
+                done.clean();
+                Ok(())
+            }
+            // It was forked meanwhile, so it stays.
+            Err(error @ Error::HasForks { .. }) => {
+                done.clean();
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores the state of an open branch. Returns at once if it is stored already, and if the
+    /// branch was dropped.
+    pub(crate) fn sync(&self, branch: &Inner, home: &Home) -> Result<(), Error> {
+        let action = "store the branch";
+        let failed = || store_error(action);
+        let mut saving = home.saving.lock();
+        // Before the tree: a change in between is stored once more.
+        let changes = branch.changes();
+        if *saving == changes {
+            return Ok(());
+        }
+        let tree = branch.snapshot();
+        self.change(&branch.shared.base, action, |step| {
+            let row = step.branch(&home.name).map_err(failed())?.filter(|row| row.id == home.id);
+            let Some(mut row) = row else { return Ok(()) };
+            row.root = step.save(&tree).map_err(failed())?;
+            step.put_branch(&home.name, &row).map_err(failed())
+        })?;
+        *saving = changes;
+        Ok(())
+    }
+
+    /// Closes all branches, but for those that are in use elsewhere.
+    pub(crate) fn close(&self) {
+        let open = std::mem::take(&mut *self.open.lock());
+        // They end without the lock.
+        drop(open);
+    }
+
+    /// Stores all branches that are open here. Returns the first error.
+    pub(crate) fn sync_all(&self) -> Result<(), Error> {
+        let open: Vec<_> = self.open.lock().values().cloned().collect();
+        let results: Vec<_> = open.iter().map(|branch| branch.0.sync()).collect();
+        results.into_iter().collect()
+    }
+}
+
+/// Returns what tells the base from others.
+fn root_of(base: &Base) -> Result<OfRoot, Errno> {
+    let attributes = base.root().attributes()?;
+    let handle = base.context().name_to_handle_at(base.root(), "", HandleFlags::EMPTY_PATH);
+    let handle = handle.ok().map(|(handle, _)| handle.to_bytes());
+    Ok(OfRoot { handle, ino: attributes.ino, btime: attributes.btime.map(of_time) })
+}

@@ -1,0 +1,132 @@
+//! The rows that are no parts of trees, and batches over them.
+//!
+//! | key | row |
+//! |---|---|
+//! | `b`, name | a branch |
+//! | `n`, number | a node of trees |
+//! | `o`, number | an origin of nodes and extents |
+//! | `m` | what all branches share: the key of the hash of names, and which base it is |
+//! | `c`, kind | a counter: of the ranges of numbers, and of the numbers of branches |
+//! | `g` | the number of collections that removed something |
+//! | `s` | a value that each batch which refers to nodes sets to another one |
+//!
+//! What always holds: a branch counts its forks, so a batch that changes the parent of a fork, or
+//! drops it, meets a batch that forks it in one row.
+
+use pathwalk::Errno;
+
+use super::encoding::{self, OfBranch};
+use super::trees::{Saved, Saver};
+use super::{Stored, store_error};
+use crate::base::Base;
+use crate::error::Error;
+use crate::rows::Row;
+use crate::store::{Applied, Batch, Snapshot};
+use crate::tree::Tree;
+
+/// The row of what all branches share.
+pub(super) const SHARED: &[u8] = b"m";
+
+/// The counter of ranges of numbers.
+pub(super) const RANGES: &[u8] = b"cr";
+
+/// The counter of numbers of branches.
+const BRANCHES: &[u8] = b"cb";
+
+/// The number of collections.
+pub(super) const COLLECTIONS: &[u8] = b"g";
+
+/// The value that each batch which refers to nodes changes.
+pub(super) const SAVES: &[u8] = b"s";
+
+/// The beginning of the keys of branches.
+pub(super) const OF_BRANCHES: &[u8] = b"b";
+
+pub(super) fn branch_key(name: &str) -> Vec<u8> {
+    [OF_BRANCHES, name.as_bytes()].concat()
+}
+
+/// A batch that is put together from one snapshot. It checks all that it has read.
+pub(super) struct Step<'a> {
+    stored: &'a Stored,
+    base: &'a Base,
+    pub(super) snapshot: &'a dyn Snapshot,
+    batch: Batch,
+    saved: Saved,
+}
+
+impl Step<'_> {
+    /// Returns a row, which is checked to be the same when the batch is applied.
+    pub(super) fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
+        let value = self.snapshot.get(key)?;
+        self.batch.check(key, value.as_deref());
+        Ok(value)
+    }
+
+    pub(super) fn branch(&mut self, name: &str) -> Result<Option<OfBranch>, Errno> {
+        self.get(&branch_key(name))?.map(|value| encoding::decode(&value)).transpose()
+    }
+
+    pub(super) fn put_branch(&mut self, name: &str, branch: &OfBranch) -> Result<(), Errno> {
+        self.batch.put(&branch_key(name), &encoding::encode(branch)?);
+        // A collection that has marked what was in use before starts again.
+        if branch.root != 0 || branch.forked != 0 {
+            self.get(COLLECTIONS)?;
+            self.batch.put(SAVES, &self.stored.new_value());
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete_branch(&mut self, name: &str) {
+        self.batch.delete(&branch_key(name));
+    }
+
+    /// Returns a number that no other branch ever has.
+    pub(super) fn new_branch(&mut self) -> Result<u64, Errno> {
+        let next = counter(self.get(BRANCHES)?)?;
+        self.batch.put(BRANCHES, &(next + 1).to_be_bytes());
+        Ok(next)
+    }
+
+    /// Saves a tree. Returns the number of its root.
+    pub(super) fn save(&mut self, tree: &Tree<Row>) -> Result<u64, Errno> {
+        let numbers = (self.base, &self.stored.numbers);
+        Saver::new(numbers, self.snapshot, &mut self.batch, &mut self.saved).tree(tree)
+    }
+}
+
+/// Returns the value of a counter.
+pub(super) fn counter(value: Option<Vec<u8>>) -> Result<u64, Errno> {
+    let value = value.as_deref().map(|value| value.try_into().map(u64::from_be_bytes));
+    value.unwrap_or(Ok(0)).map_err(|_| Errno::EIO)
+}
+
+impl Stored {
+    /// Puts a batch together and applies it; again from a newer snapshot, if another process was
+    /// faster. Data that was written before is durable afterwards, too.
+    pub(super) fn change<R>(
+        &self,
+        base: &Base,
+        action: &'static str,
+        mut put_together: impl FnMut(&mut Step<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let failed = || store_error(action);
+        // Two threads that save one node would save it twice.
+        let _saving = self.saving.lock();
+        loop {
+            let snapshot = self.store.snapshot().map_err(failed())?;
+            let mut step = Step { stored: self, base, snapshot: &*snapshot, batch: Batch::default(), saved: Saved::default() };
+            let result = put_together(&mut step)?;
+            let Step { batch, saved, .. } = step;
+            if batch.changes().next().is_none() {
+                return Ok(result);
+            }
+            drop(snapshot);
+            self.store.sync().map_err(failed())?;
+            if self.store.apply(&batch).map_err(failed())? == Applied::Done {
+                self.known.note(saved);
+                return Ok(result);
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Commits onto the base itself.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod crashes;
+mod processes;
+mod swapped;
+
+use common::Ground;
+use common::trees::{change_more, differences, look, look_closely};
+use fastrand::Rng;
+use pathwalk::{
+    Context, Credentials, Errno, FallocateFlags, InodeFlags, NewKind, OpenFlags, SetTime, Timestamp, Vfs, XattrFlags,
+};
+use pathwalk_branch::{Aspects, Branches, ConflictKind, Error};
+use pathwalk_memfs::MemFs;
+
+fn fill(base: &Context) {
+    for dir in ["/d", "/d/sub", "/d/sub/deep", "/gone", "/gone/in", "/moved", "/moved/in", "/one", "/two"] {
+        base.mkdir(dir, 0o755).unwrap();
+    }
+    for file in ["/a", "/b", "/d/file", "/d/sub/file", "/gone/file", "/gone/in/kept", "/moved/in/file", "/one/x", "/two/x"] {
+        base.write(file, file).unwrap();
+    }
+    base.link("/a", "/d/of-a").unwrap();
+    base.symlink("a", "/link").unwrap();
+    base.write("/large", vec![7; 300_000]).unwrap();
+    base.setxattr("/b", "user.old", "value", XattrFlags::empty()).unwrap();
+}
+
+/// Does something of each kind.
+fn work(context: &Context) {
+    let open = |path: &str| context.open(path, OpenFlags::READ | OpenFlags::WRITE).unwrap();
+    // Contents and attributes in place.
+    open("/a").write_at(b"changed", 1).unwrap();
+    open("/large").write_at(b"in the middle", 150_000).unwrap();
+    open("/large").fallocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 4096, 8192).unwrap();
+    open("/large").write_at(b"far behind", 900_000).unwrap();
+    context.chmod("/b", 0o4711).unwrap();
+    context.chown("/b", Some(7), Some(8)).unwrap();
+    context.setxattr("/b", "user.new", "value", XattrFlags::empty()).unwrap();
+    context.removexattr("/b", "user.old").unwrap();
+    context.utimes("/d/file", SetTime::Keep, SetTime::To(Timestamp { seconds: 77, nanoseconds: 5 })).unwrap();
+    // New nodes.
+    context.mkdir("/new", 0o2750).unwrap();
+    context.mkdir("/new/dir", 0o700).unwrap();
+    context.write("/new/file", "new").unwrap();
+    context.link("/new/file", "/new/dir/second").unwrap();
+    context.symlink("../a", "/new/link").unwrap();
+    context.mknod("/new/pipe", NewKind::Fifo, 0o640).unwrap();
+    context.setxattr("/new/file", "user.of", "new", XattrFlags::empty()).unwrap();
+    // Names.
+    context.link("/d/sub/file", "/d/second").unwrap();
+    context.rename("/gone/in/kept", "/kept").unwrap();
+    context.remove_dir_all("/gone").unwrap();
+    context.rename("/moved", "/new/moved").unwrap();
+    context.write("/new/moved/in/file", "changed where it is").unwrap();
+    context.rename("/one", "/three").unwrap();
+    context.rename("/two", "/one").unwrap();
+    context.rename("/three", "/two").unwrap();
+    context.remove_file("/link").unwrap();
+    context.write("/link", "no link any more").unwrap();
+    // An editor's way to save.
+    context.write("/d/.file.new", "saved").unwrap();
+    context.rename("/d/.file.new", "/d/sub/file").unwrap();
+    context.rename("/d/sub", "/sub").unwrap();
+    context.mkdir("/d/sub", 0o711).unwrap();
+    context.rename("/sub/deep", "/d/sub/deep").unwrap();
+}
+
+#[test]
+fn the_base_becomes_what_the_branch_was() {
+    for ground in Ground::each(fill) {
+        let context = ground.fork(None, "work");
+        let inode = |context: &Context, path: &str| context.lstat(path).unwrap().ino;
+        let open = ground.base.open("/a", OpenFlags::READ).unwrap();
+        let inodes = ["/large", "/moved/in/file", "/gone/in/kept", "/d/sub"].map(|path| inode(&ground.base, path));
+        work(&context);
+        let expected = look_closely(&context);
+        ground.branches.commit("work").unwrap();
+        let found = look_closely(&ground.base);
+        assert!(found == expected, "on {}: {}", ground.name, differences(&found, &expected));
+        let now = ["/large", "/new/moved/in/file", "/kept", "/sub"].map(|path| inode(&ground.base, path));
+        assert_eq!(now, inodes, "on {}", ground.name);
+        let mut buffer = [0; 8];
+        assert_eq!((open.read_at(&mut buffer, 0).unwrap(), &buffer[..2]), (8, &b"/c"[..]), "it was open");
+        assert_eq!(ground.base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT));
+        assert!(matches!(ground.branches.commit("work"), Err(Error::NoBranch(_))));
+    }
+}
+
+#[test]
+fn flags_that_forbid_changes_are_committed_last() {
+    let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+    base.write("/fixed", "old").unwrap();
+    base.set_inode_flags("/fixed", InodeFlags::IMMUTABLE).unwrap();
+    base.mkdir("/closed", 0o755).unwrap();
+    base.set_inode_flags("/closed", InodeFlags::IMMUTABLE).unwrap();
+    base.mkdir("/dir", 0o755).unwrap();
+    base.write("/dir/fixed", "old").unwrap();
+    base.set_inode_flags("/dir/fixed", InodeFlags::IMMUTABLE).unwrap();
+    base.write("/plain", "old").unwrap();
+    base.link("/plain", "/second").unwrap();
+    let branches = Branches::new(base.clone()).unwrap();
+    let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    context.write("/plain", "new").unwrap();
+    context.remove_file("/second").unwrap();
+    context.set_inode_flags("/plain", InodeFlags::IMMUTABLE).unwrap();
+    context.mkdir("/undumped", 0o755).unwrap();
+    context.set_inode_flags("/undumped", InodeFlags::NODUMP).unwrap();
+    context.symlink("body", "/undumped/link").unwrap();
+    let flags = context.lstat("/undumped/link").unwrap().flags;
+    context.set_inode_flags("/fixed", InodeFlags::empty()).unwrap();
+    context.write("/fixed", "new").unwrap();
+    context.set_inode_flags("/fixed", InodeFlags::APPEND).unwrap();
+    context.set_inode_flags("/dir/fixed", InodeFlags::empty()).unwrap();
+    context.remove_dir_all("/dir").unwrap();
+    context.set_inode_flags("/closed", InodeFlags::empty()).unwrap();
+    context.write("/closed/new", "new").unwrap();
+    context.set_inode_flags("/closed", InodeFlags::IMMUTABLE).unwrap();
+    context.write("/new", "new").unwrap();
+    context.set_inode_flags("/new", InodeFlags::IMMUTABLE | InodeFlags::NODUMP).unwrap();
+    context.set_inode_flags("/", InodeFlags::APPEND).unwrap();
+    branches.commit("work").unwrap();
+    assert_eq!(base.read_to_string("/fixed").unwrap(), "new");
+    assert_eq!(base.inode_flags("/fixed").unwrap(), InodeFlags::APPEND);
+    assert_eq!(base.inode_flags("/new").unwrap(), InodeFlags::IMMUTABLE | InodeFlags::NODUMP);
+    assert_eq!((base.lstat("/plain").unwrap().nlink, base.lstat("/undumped/link").unwrap().flags), (1, flags));
+    assert_eq!(base.inode_flags("/plain").unwrap(), InodeFlags::IMMUTABLE);
+    assert_eq!(base.inode_flags("/").unwrap(), InodeFlags::APPEND);
+    assert_eq!(base.inode_flags("/closed").unwrap(), InodeFlags::IMMUTABLE);
+    assert_eq!(base.read_to_string("/closed/new").unwrap(), "new");
+    assert_eq!(base.lstat("/dir"), Err(Errno::ENOENT));
+    assert_eq!(base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT));
+}
+
+#[test]
+fn what_the_base_changed_meanwhile_is_a_conflict_and_nothing_is_done() {
+    type Do = fn(&Context);
+    let cases: &[(&str, Do, Do, &str, ConflictKind)] = &[
+        (
+            "data",
+            |b| b.write("/b", "branch").unwrap(),
+            |b| b.write("/b", "base").unwrap(),
+            "/b",
+            ConflictKind::Changed(Aspects::DATA),
+        ),
+        (
+            "modes",
+            |b| b.chmod("/b", 0o600).unwrap(),
+            |b| b.chmod("/b", 0o640).unwrap(),
+            "/b",
+            ConflictKind::Changed(Aspects::ATTRIBUTES),
+        ),
+        ("removed", |b| b.remove_file("/b").unwrap(), |b| b.write("/b", "base").unwrap(), "/b", ConflictKind::RemovedInBranch),
+        ("gone", |b| b.write("/b", "branch").unwrap(), |b| b.remove_file("/b").unwrap(), "/b", ConflictKind::RemovedInParent),
+        ("a name", |b| b.write("/n", "branch").unwrap(), |b| b.write("/n", "base").unwrap(), "/n", ConflictKind::Named),
+        (
+            "a directory in which a file was changed",
+            |b| b.remove_dir_all("/d").unwrap(),
+            |b| b.write("/d/sub/file", "base").unwrap(),
+            "/d",
+            ConflictKind::RemovedInBranch,
+        ),
+        (
+            "a directory that got a name",
+            |b| b.remove_dir_all("/d").unwrap(),
+            |b| b.write("/d/sub/deep/file", "base").unwrap(),
+            "/d",
+            ConflictKind::RemovedInBranch,
+        ),
+        (
+            "a directory that was removed",
+            |b| b.write("/gone/new", "branch").unwrap(),
+            |b| b.remove_dir_all("/gone").unwrap(),
+            "/gone",
+            ConflictKind::RemovedInParent,
+        ),
+        (
+            "a name that leads elsewhere",
+            |b| b.rename("/b", "/c").unwrap(),
+            |b| b.rename("/d/file", "/b").unwrap(),
+            "/b",
+            ConflictKind::Named,
+        ),
+        (
+            "a part of a file",
+            |b| b.open("/large", OpenFlags::WRITE).unwrap().write_all_at(b"branch", 7).unwrap(),
+            |b| b.open("/large", OpenFlags::WRITE).unwrap().write_all_at(b"base", 200_000).unwrap(),
+            "/large",
+            ConflictKind::BaseChanged,
+        ),
+    ];
+    for (what, in_branch, in_base, path, kind) in cases {
+        for ground in Ground::each(fill) {
+            let context = ground.fork(None, "work");
+            in_branch(&context);
+            // The clock of a host's file system ticks a few hundred times a second.
+            std::thread::sleep(std::time::Duration::from_millis(12));
+            in_base(&ground.base);
+            let before = look(&ground.base);
+            let Err(Error::Conflicts { conflicts, .. }) = ground.branches.commit("work") else { panic!("{what}") };
+            let found = conflicts.iter().any(|conflict| *conflict.path == *path.as_bytes() && conflict.kind == *kind);
+            assert!(found, "{what} on {}: {conflicts:?}", ground.name);
+            assert_eq!(look(&ground.base), before, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_the_base_changed_elsewhere_stays() {
+    for ground in Ground::each(fill) {
+        let context = ground.fork(None, "work");
+        context.write("/d/new", "branch").unwrap();
+        context.chmod("/b", 0o600).unwrap();
+        context.remove_file("/one/x").unwrap();
+        context.write("/moved/in/new", "branch").unwrap();
+        ground.base.write("/d/other", "base").unwrap();
+        ground.base.setxattr("/b", "user.of", "base", XattrFlags::empty()).unwrap();
+        ground.base.remove_file("/one/x").unwrap();
+        ground.base.rename("/moved", "/elsewhere").unwrap();
+        ground.branches.commit("work").unwrap();
+        let texts = ["/d/new", "/d/other", "/elsewhere/in/new"].map(|path| ground.base.read_to_string(path).unwrap());
+        assert_eq!(texts, ["branch", "base", "branch"], "on {}", ground.name);
+        assert_eq!(ground.base.getxattr("/b", "user.of").unwrap(), b"base");
+        assert_eq!(ground.base.lstat("/b").unwrap().mode, 0o600);
+        assert_eq!(ground.base.lstat("/one/x"), Err(Errno::ENOENT));
+    }
+}
+
+#[test]
+fn random_branches_are_committed() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = Rng::with_seed(seed);
+    let rounds = std::env::var("PATHWALK_BRANCH_ROUNDS").map_or(8, |rounds| rounds.parse().expect("it is a number"));
+    let (mut committed, mut refused) = (0, 0);
+    for round in 0..rounds {
+        let filled = random.u64(..);
+        for ground in Ground::each(|base| {
+            let mut of_base = Rng::with_seed(filled);
+            (0..60).for_each(|_| change_more(base, &mut of_base));
+        }) {
+            for _ in 0..5 {
+                let context = ground.fork(None, "work");
+                (0..random.usize(1..60)).for_each(|_| change_more(&context, &mut random));
+                let expected = look_closely(&context);
+                let is_quiet = random.bool();
+                if !is_quiet {
+                    (0..random.usize(1..6)).for_each(|_| change_more(&ground.base, &mut random));
+                }
+                let before = look(&ground.base);
+                match ground.branches.commit("work") {
+                    Ok(()) => {
+                        let now = look_closely(&ground.base);
+                        assert!(
+                            !is_quiet || now == expected,
+                            "round {round} on {}: {}",
+                            ground.name,
+                            differences(&now, &expected)
+                        );
+                        committed += 1;
+                    }
+                    Err(Error::Conflicts { conflicts, .. }) => {
+                        assert!(!is_quiet, "round {round} on {}: {conflicts:?}", ground.name);
+                        assert_eq!(look(&ground.base), before);
+                        ground.branches.drop("work").unwrap();
+                        refused += 1;
+                    }
+                    Err(other) => panic!("round {round} on {}: {other}", ground.name),
+                }
+            }
+        }
+    }
+    println!("{committed} committed, {refused} with conflicts");
+}

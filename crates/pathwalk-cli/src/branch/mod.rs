@@ -1,0 +1,221 @@
+//! The command `pathwalk branch`: writable branches of a directory, and what they changed.
+//!
+//! - [`place`]: the directory, and the store of its branches;
+//! - [`shown`]: branches, changes and conflicts as text and as JSON.
+//!
+//! What always holds: the directory itself is changed by `commit` alone, and by nothing if that
+//! reports conflicts.
+
+pub(crate) mod place;
+mod shown;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args as ClapArgs, Subcommand};
+use pathwalk_branch::{Branches, Error};
+use pathwalk_hostfs::Coherence;
+
+use crate::exits;
+use crate::output;
+use place::{Missing, Place};
+
+/// The text below the options of `pathwalk branch`.
+pub(crate) const BRANCH_EXAMPLES: &str = "\
+A branch is a writable view of a directory, the base. What is changed in it is
+kept beside the base, which stays as it is until the branch is committed. What
+was not changed shows the base as it is now.
+
+Examples:
+  pathwalk branch fork work
+      a branch of the working directory
+  pathwalk mount branch:work /mnt
+      on /mnt, so that programs work in it
+  sync -f /mnt; pathwalk branch diff work
+      what they changed; without sync, up to five seconds before
+  pathwalk umount /mnt && pathwalk branch commit work
+      makes that the content of the directory
+  pathwalk branch diff work --base /srv/www
+      of a branch of another directory
+  pathwalk branch fork step --from work
+      a branch of the branch: of the same cost at any depth
+  pathwalk branch drop step
+      forgets what was changed in it
+
+A commit is whole or not there, also after a crash. It reports what both the
+branch and the base have changed, and does nothing then.
+
+Branches are in $XDG_STATE_HOME/pathwalk/branches, or where --store says.";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct BranchArgs {
+    #[command(subcommand)]
+    command: Command,
+    /// Directory of which there are branches
+    #[arg(long, value_name = "DIR", default_value = ".", global = true)]
+    base: PathBuf,
+    /// Directory in which the branches are kept [default: one for each base, in $XDG_STATE_HOME]
+    #[arg(long, value_name = "DIR", global = true)]
+    store: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List all branches of the base
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    List {
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what is known of a branch, and how much was changed in it
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    Show {
+        /// Name of the branch
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a branch, of the base as it is or of another branch as it is now
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    Fork {
+        /// Name of the new branch
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Branch of which it is made [default: the base]
+        #[arg(long, value_name = "NAME")]
+        from: Option<String>,
+        /// Text that is kept with it
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Set the text that is kept with a branch
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    Note {
+        /// Name of the branch
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The text
+        #[arg(value_name = "TEXT")]
+        note: String,
+    },
+    /// Print what a branch changed since it was made
+    #[command(after_help = exits::short(exits::BRANCH_DIFF), after_long_help = exits::short(exits::BRANCH_DIFF))]
+    Diff {
+        /// Name of the branch
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Say by the exit code alone whether anything was changed
+        #[arg(short, long)]
+        quiet: bool,
+        /// Print JSON instead of lines
+        #[arg(long, conflicts_with = "quiet")]
+        json: bool,
+    },
+    /// Apply what a branch changed to the branch of which it was made, or to the base; then the
+    /// branch is gone
+    #[command(after_help = exits::short(exits::BRANCH_COMMIT), after_long_help = exits::short(exits::BRANCH_COMMIT))]
+    Commit {
+        /// Name of the branch
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Print conflicts as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget a branch, with all that was changed in it
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    Drop {
+        /// Name of the branch
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// Does what one of the commands says.
+pub(crate) fn run(args: &BranchArgs) -> anyhow::Result<ExitCode> {
+    carry_out(args).map_err(|error| match error.downcast_ref() {
+        Some(Error::InUse(_)) => anyhow::anyhow!("{error}; if it is mounted: pathwalk umount MOUNTPOINT"),
+        _ => error,
+    })
+}
+
+fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
+    let place = Place::find(&args.base, args.store.as_deref())?;
+    let missing = if matches!(args.command, Command::Fork { .. }) { Missing::Make } else { Missing::Fail };
+    // Each command asks the base once, and ends.
+    let branches = place.open(Coherence::Exclusive, None, missing)?;
+    match &args.command {
+        Command::List { json } => list(&branches, &place.base, *json),
+        Command::Show { name, json } => show(&branches, name, *json),
+        Command::Fork { name, from, note } => {
+            branches.fork_only(from.as_deref(), name)?;
+            if let Some(note) = note {
+                branches.set_note(name, note)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Note { name, note } => {
+            branches.set_note(name, note)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Diff { name, quiet, json } => {
+            let changes = branches.diff(name)?;
+            if *json {
+                output::print_json(&shown::changes_json(&changes))?;
+            } else if !quiet {
+                output::print_unbroken(&shown::changes(&changes))?;
+            }
+            Ok(exits::of_answer(changes.is_empty()))
+        }
+        Command::Commit { name, json } => commit(&branches, name, *json),
+        Command::Drop { name } => {
+            branches.drop(name)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn list(branches: &Branches, base: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    let all = branches.list()?;
+    if json {
+        output::print_json(&shown::branches_json(&all))?;
+    } else {
+        output::print(&shown::branches(&all, base))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(branches: &Branches, name: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let all = branches.list()?;
+    let found = all.into_iter().find(|branch| branch.name == name).ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+    let changes = branches.diff(name)?;
+    if json {
+        output::print_json(&shown::branch_json(&found, &changes))?;
+    } else {
+        output::print(&shown::branch(&found, &changes))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn commit(branches: &Branches, name: &str, json: bool) -> anyhow::Result<ExitCode> {
+    match branches.commit(name) {
+        Ok(()) => {
+            if json {
+                output::print_json(&shown::conflicts_json(&[]))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(Error::Conflicts { conflicts, .. }) => {
+            if json {
+                output::print_json(&shown::conflicts_json(&conflicts))?;
+            } else {
+                output::print(&shown::conflicts(name, &conflicts))?;
+            }
+            Ok(exits::of_answer(false))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
