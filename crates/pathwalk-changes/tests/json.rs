@@ -180,3 +180,53 @@ proptest! {
         _ = json::apply(Cursor::new(&any), &scene.copy("any"));
     }
 }
+
+/// Another thread puts a link to the outside in the place of a directory, and takes it away, while
+/// changes below that directory are applied.
+#[test]
+fn nothing_outside_is_touched_while_directories_are_swapped_for_links() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let base = |context: &Context| {
+        context.create_dir_all("/dir/below").expect("there is room");
+        context.write("/dir/below/old", "old").expect("there is room");
+        context.write("/dir/below/gone", "gone").expect("there is room");
+    };
+    let change = |context: &Context| {
+        context.write("/dir/below/old", "changed").expect("there is room");
+        context.remove_file("/dir/below/gone").expect("it is there");
+        context.write("/dir/below/new", "new").expect("there is room");
+        context.mkdir("/dir/below/more", 0o755).expect("there is room");
+    };
+    let (_, out) = written(base, change);
+    let whole = empty();
+    whole.create_dir_all("/outside/below").expect("there is room");
+    whole.write("/outside/below/old", "kept").expect("there is room");
+    whole.write("/outside/below/gone", "kept").expect("there is room");
+    let outside = |context: &Context| look(context).into_iter().filter(|(path, _)| path.starts_with(b"/outside")).collect();
+    let before = outside(&whole);
+    let (mut applied, mut stopped) = (0, 0);
+    for round in 0..200 {
+        let name = format!("/root{round}");
+        whole.mkdir(&name, 0o755).expect("there is room");
+        let mut inside = whole.clone();
+        inside.chroot(&name).expect("it is there");
+        base(&inside);
+        whole.symlink("/outside", format!("{name}/link")).expect("there is room");
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (root, exchange) = (whole.lookup(&name).expect("it is there"), pathwalk::RenameFlags::EXCHANGE);
+                while !is_done.load(Ordering::Relaxed) {
+                    whole.renameat(&root, "dir", &root, "link", exchange).expect("both are there");
+                }
+            });
+            match json::apply(Cursor::new(&out), &inside) {
+                Ok(()) => applied += 1,
+                Err(_) => stopped += 1,
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+    }
+    println!("{applied} were applied, {stopped} stopped");
+    assert_same(&outside(&whole), &before, "the outside");
+}
