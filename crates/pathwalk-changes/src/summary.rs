@@ -2,8 +2,8 @@
 //!
 //! A directory that was removed or renamed is one row, with all that is in it. A further name of a
 //! file is shown with the first one. An added file that was a removed one is shown as renamed, with
-//! how much of it stayed: the one of equal content, or else the one that has the most in common with
-//! it, if that is half of it or more.
+//! how much of it stayed: the one of equal content, or else the one that has the most in common
+//! with it, if that is half of it or more.
 //!
 //! Bounds: equal content is found among all files that have the size of another one. By parts, at
 //! most 500 added files are compared with at most 500 removed ones, each of at most 1 MiB, and

@@ -280,6 +280,10 @@ fn nothing_outside_is_touched() {
     context.write("/outside/file", "kept").expect("there is room");
     context.symlink("/outside", "/root/link").expect("there is room");
     context.symlink("/outside/file", "/root/file").expect("there is room");
+    context.create_dir_all("/root/elsewhere/below").expect("there is room");
+    context.write("/root/elsewhere/file", "kept\n").expect("there is room");
+    context.write("/root/elsewhere/below/file", "kept\n").expect("there is room");
+    context.symlink("elsewhere", "/root/way").expect("there is room");
     let mut inside = context.clone();
     inside.chroot("/root").expect("it is there");
     let before = look(&context);
@@ -291,6 +295,10 @@ fn nothing_outside_is_touched() {
         "x//y",
         "link/.wh.file",
         "link/.wh..wh..opq",
+        "way/file",
+        "way/below/file",
+        "way/.wh.file",
+        "way/.wh..wh..opq",
         "file/x",
     ] {
         for input in [
@@ -308,9 +316,9 @@ fn nothing_outside_is_touched() {
         }
     }
     // A link of the archive is followed as little as one of the tree.
-    let mut both = archive(EntryType::Symlink, "way", "/outside", b"");
+    let mut both = archive(EntryType::Symlink, "path", "/outside", b"");
     both.truncate(512);
-    both.extend(archive(EntryType::Regular, "way/file", "", b"new"));
+    both.extend(archive(EntryType::Regular, "path/file", "", b"new"));
     for error in [tar::apply(Cursor::new(&both), &inside), oci::apply(Cursor::new(&both), &inside)] {
         assert!(matches!(error, Err(Error::Differs { .. })), "{error:?}");
     }
