@@ -274,7 +274,7 @@ impl Branches {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn before(&self, name: &str) -> Result<Branch, Error> {
-        Ok(self.view(self.states(name)?.0))
+        self.views(name).map(|[before, _]| before)
     }
 
     /// Returns a view of a branch as it is now; of one that another process uses, as it was synced
@@ -293,11 +293,15 @@ impl Branches {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn after(&self, name: &str) -> Result<Branch, Error> {
-        Ok(self.view(self.states(name)?.1))
+        self.views(name).map(|[_, after]| after)
     }
 
-    fn view(&self, tree: Tree<Row>) -> Branch {
-        Branch(Inner::new(&self.shared, tree, None))
+    fn views(&self, name: &str) -> Result<[Branch; 2], Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.views(&self.shared, name);
+        }
+        let (old, new) = self.states(name)?;
+        Ok([old, new].map(|tree| Branch(Inner::new(&self.shared, tree, None))))
     }
 
     /// Returns what a branch was forked from, and the branch as it is now.

@@ -58,13 +58,16 @@ pub(crate) struct Stored {
     /// The counter of nodes of trees and origins.
     numbers: Numbers,
     saving: Mutex<()>,
-    open: Mutex<BTreeMap<String, Branch>>,
+    open: Mutex<Open>,
     /// All branches that are in memory, those that were dropped from the list included.
     used: Mutex<Vec<Weak<Inner>>>,
     /// What tells values that this process has set from those of others.
     random: u64,
     values: AtomicU64,
 }
+
+/// The branches that are open here, by their names.
+type Open = BTreeMap<String, Branch>;
 
 /// The place of an open branch in the store.
 pub(crate) struct Home {
@@ -218,11 +221,27 @@ impl Stored {
         let tree = self.load(&shared.base, &*snapshot, row.root).map_err(failed())?;
         let home = Home { name: name.to_owned(), id, saving: Mutex::new(0), _lease: lease };
         let branch = Branch(Inner::new(shared, tree, Some(home)));
+        self.note_used(&branch);
+        open.insert(name.to_owned(), branch.clone());
+        Ok(branch)
+    }
+
+    /// Returns views of what a branch was forked from, and of the branch as it is now, if it is open
+    /// here, else as it was synced last.
+    pub(crate) fn views(&self, shared: &Arc<Shared>, name: &str) -> Result<[Branch; 2], Error> {
+        // As for a branch that is opened: no data is collected meanwhile.
+        let open = self.open.lock();
+        let (old, new) = self.states_with(&open, shared, name)?;
+        let views = [old, new].map(|tree| Branch(Inner::new(shared, tree, None)));
+        views.iter().for_each(|view| self.note_used(view));
+        Ok(views)
+    }
+
+    /// Keeps the data of a branch from being collected, as long as it is used.
+    fn note_used(&self, branch: &Branch) {
         let mut used = self.used.lock();
         used.retain(|branch| branch.strong_count() > 0);
         used.push(Arc::downgrade(&branch.0));
-        open.insert(name.to_owned(), branch.clone());
-        Ok(branch)
     }
 
     /// Returns what is known of all branches, sorted by their names.
@@ -309,12 +328,16 @@ impl Stored {
     /// Returns what a branch was forked from, and the branch as it is now, if it is open here, else
     /// as it was synced last.
     pub(crate) fn states(&self, shared: &Shared, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
-        let open = self.open.lock().get(name).cloned();
+        let open = self.open.lock();
+        self.states_with(&open, shared, name)
+    }
+
+    fn states_with(&self, open: &Open, shared: &Shared, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
         let failed = || store_error("read the branch");
         let snapshot = self.snapshot()?;
         let row = self.row(&*snapshot, name)?;
         let old = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
-        let new = match &open {
+        let new = match open.get(name) {
             Some(branch) => branch.0.snapshot(),
             None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
         };

@@ -6,6 +6,7 @@ use bitflags::bitflags;
 use pathwalk::{Context, FileType};
 use pathwalk_branch::{Aspects, Change};
 
+use crate::archive::{Entries, Removals};
 use crate::data;
 use crate::error::Error;
 use crate::node::{Kind, Node, has_several_names};
@@ -59,6 +60,10 @@ pub struct LeftOut {
 pub enum Format {
     /// [`patch`](crate::patch).
     Patch,
+    /// [`tar`](crate::tar).
+    Tar,
+    /// [`oci`](crate::oci).
+    OciLayer,
 }
 
 /// Returns what a format leaves out of changes between two trees, sorted by the paths. It may name
@@ -89,6 +94,8 @@ pub fn left_out(format: Format, changes: &[Change], old: &Context, new: &Context
     let mut search = Search { plan: &plan, old: &old, new: &new, found: BTreeMap::new() };
     match format {
         Format::Patch => search.of_patch()?,
+        Format::Tar => search.of_archive(Removals::Header)?,
+        Format::OciLayer => search.of_archive(Removals::Whiteouts)?,
     }
     let found = search.found.into_iter().filter(|(_, what)| !what.is_empty());
     Ok(found.map(|(path, what)| LeftOut { path, what }).collect())
@@ -158,6 +165,25 @@ impl Search<'_> {
             plan.others.iter().filter(|(_, first)| *first == path).for_each(|(other, _)| self.add(other, lost));
         }
         self.emptied()
+    }
+
+    fn of_archive(&mut self, removals: Removals) -> Result<(), Error> {
+        let entries = Entries::of(self.plan, self.new)?;
+        for path in entries.nodes.keys() {
+            let node = Node::read(self.new, path)?;
+            let mut lost = Lost::empty();
+            lost.set(Lost::NAME, node.kind == Kind::Socket);
+            // A directory that was there keeps its own, and all else gets none.
+            let flags = match self.plan.changed.get(path) {
+                Some(changed) if node.kind == Kind::Directory => Node::read(self.old, &changed.was)?.flags,
+                None if node.kind == Kind::Directory && self.plan.old_path(path).as_deref() == Some(path) => node.flags,
+                _ => 0,
+            };
+            lost.set(Lost::FLAGS, node.flags != flags || entries.removed.contains_key(path) && node.flags != 0);
+            lost.set(Lost::HOLES, removals == Removals::Whiteouts && self.has_holes(path, &node)?);
+            self.add(path, lost);
+        }
+        Ok(())
     }
 
     /// Adds what stays, with the directories above it, where something went.

@@ -16,12 +16,14 @@
 //! - `plan`: what a list of changes means for names and nodes; `files` has it by single files;
 //! - `tree` reads and changes a tree below a root, `node` all that a node has, `data` its data;
 //! - `apply`: names that go, come and move;
-//! - a module for each format; `similarity` finds renames for the summary.
+//! - a module for each format; `archive` has what `tar` and `oci` have in common;
+//! - `similarity` finds renames for the summary, `left_out` what a format does not hold.
 
 #![forbid(unsafe_code)]
 
 mod acl;
 mod apply;
+mod archive;
 mod bytes;
 mod data;
 mod error;
@@ -29,11 +31,13 @@ mod files;
 pub mod json;
 mod left_out;
 mod node;
+pub mod oci;
 pub mod patch;
 mod path;
 mod plan;
 mod similarity;
 pub mod summary;
+pub mod tar;
 mod tree;
 
 pub use error::{Error, Position};

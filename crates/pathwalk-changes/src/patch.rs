@@ -42,6 +42,8 @@
 
 mod apply;
 mod binary;
+mod content;
+mod head;
 mod hunks;
 mod names;
 mod parse;

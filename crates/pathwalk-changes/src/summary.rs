@@ -1,8 +1,9 @@
 //! Changes as a table for a person: what was added, changed, removed and renamed, with the sizes.
 //!
-//! A directory that was removed or renamed is one row, with all that is in it. An added file that
-//! was a removed one is shown as renamed, with how much of it stayed: the one of equal content, or
-//! else the one that has the most in common with it, if that is half of it or more.
+//! A directory that was removed or renamed is one row, with all that is in it. A further name of a
+//! file is shown with the first one. An added file that was a removed one is shown as renamed, with
+//! how much of it stayed: the one of equal content, or else the one that has the most in common
+//! with it, if that is half of it or more.
 //!
 //! Bounds: equal content is found among all files that have the size of another one. By parts, at
 //! most 500 added files are compared with at most 500 removed ones, each of at most 1 MiB, and
@@ -22,8 +23,12 @@ use crate::plan::{Plan, walk};
 use crate::similarity;
 use crate::tree::Tree;
 
-/// The least width of a path, however narrow the table is to be.
-const NARROWEST: usize = 10;
+/// The least width of a path beside other columns.
+const NARROWEST: usize = 16;
+/// The width of the first column, with the blanks behind it.
+const INDENT: usize = 9;
+/// The blanks before each other column.
+const GAP: usize = 3;
 
 /// What became of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,8 +61,8 @@ struct Row {
     size: String,
 }
 
-/// Writes changes between two trees as a table that is at most this wide. Only paths are broken to
-/// fit, and below 40 columns the table may be wider.
+/// Writes changes between two trees as a table that is at most this wide, if that is 40 or more. A
+/// path is broken where there is no room for it.
 ///
 /// ```
 /// use pathwalk::{Credentials, Vfs};
@@ -100,15 +105,15 @@ fn rows(plan: &Plan, old: &Tree, new: &Tree) -> Result<Vec<Row>, Error> {
         rows.push(removed(plan, old, (path, *kind), &went)?);
     }
     let come = plan.new.iter().map(|(path, kind)| (path, *kind, String::new()));
-    let links = plan.links.iter().map(|(path, to)| (path, FileType::Regular, format!("is {}", shown(to, FileType::Regular))));
-    for (path, kind, note) in come.chain(links) {
+    let links = plan.links.iter().map(|(path, to)| (path, FileType::Regular, format!(" = {}", shown(to, FileType::Regular))));
+    for (path, kind, same) in come.chain(links) {
+        let size = size(new, path)?;
         let row = match found.get(path) {
             Some((from, similarity)) => {
-                let text = format!("{} -> {}", shown(from, kind), shown(path, kind));
-                let note = if note.is_empty() { format!("{similarity} % the same") } else { note };
-                Row { path: path.clone(), what: What::Renamed, text, note, size: size(new, path)? }
+                let text = format!("{} -> {}{same}", shown(from, kind), shown(path, kind));
+                Row { path: path.clone(), what: What::Renamed, text, note: format!("{similarity} % the same"), size }
             }
-            None => Row { path: path.clone(), what: What::Added, text: shown(path, kind), note, size: size(new, path)? },
+            None => Row { path: path.clone(), what: What::Added, text: shown(path, kind) + &same, note: String::new(), size },
         };
         rows.push(row);
     }
@@ -182,7 +187,7 @@ fn counted(number: usize, what: &str) -> String {
 
 /// Returns the parts of a node that changed.
 fn aspects(what: Aspects) -> String {
-    let names = [(Aspects::DATA, "data"), (Aspects::ATTRIBUTES, "attributes"), (Aspects::XATTRS, "extended attributes")];
+    let names = [(Aspects::DATA, "data"), (Aspects::ATTRIBUTES, "attributes"), (Aspects::XATTRS, "xattrs")];
     names.iter().filter(|(aspect, _)| what.contains(*aspect)).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
 }
 
@@ -198,34 +203,64 @@ fn shown(path: &[u8], kind: FileType) -> String {
     shown
 }
 
-/// Returns the table.
+/// Returns the table, and how many there are of each.
 fn table(rows: &[Row], width: usize) -> String {
-    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
-    let (what, note, size) = (widest(|row| row.what.shown()), widest(|row| &row.note), widest(|row| &row.size));
-    // Two blanks before a path, three before each other column that has something in it.
-    let others = what + 2 + [note, size].iter().filter(|width| **width > 0).map(|width| width + 3).sum::<usize>();
-    let room = width.saturating_sub(others).max(NARROWEST).min(widest(|row| &row.text));
-    let mut text = String::new();
-    for row in rows {
-        for (at, part) in broken(&row.text, room).iter().enumerate() {
-            let is_first = at == 0;
-            let of_first = |cell: &'static str| if is_first { cell } else { "" };
-            let mut line = format!("{:what$}  {part}{:pad$}", of_first(row.what.shown()), "", pad = room - part.width());
-            if note > 0 {
-                let shown = if is_first { &row.note } else { "" };
-                line += &format!("   {shown}{:pad$}", "", pad = note - shown.width());
-            }
-            if size > 0 && is_first {
-                line += &format!("   {:>size$}", row.size);
-            }
-            text += line.trim_end();
-            text.push('\n');
-        }
+    if rows.is_empty() {
+        return "nothing changed\n".to_owned();
     }
+    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
+    let columns = Columns { text: 0, note: widest(|row| &row.note), size: widest(|row| &row.size) };
+    let others = [columns.note, columns.size].iter().filter(|width| **width > 0).map(|width| width + GAP).sum::<usize>();
+    let room = width.saturating_sub(INDENT + others);
+    let lines: String = match room {
+        NARROWEST.. => {
+            let columns = Columns { text: room.min(widest(|row| &row.text)), ..columns };
+            rows.iter().map(|row| columns.row(row)).collect()
+        }
+        _ => rows.iter().map(|row| stacked(row, width)).collect(),
+    };
     let count = |what: What| rows.iter().filter(|row| row.what == what).count();
     let counts = What::ALL.iter().filter(|what| count(**what) > 0);
     let counts: Vec<_> = counts.map(|what| format!("{} {}", grouped(count(*what) as u64), what.shown())).collect();
-    if rows.is_empty() { "nothing changed\n".to_owned() } else { format!("{text}\n{}\n", counts.join(", ")) }
+    format!("{lines}\n{}\n", counts.join(", "))
+}
+
+/// The widths of the columns behind the first one.
+struct Columns {
+    text: usize,
+    note: usize,
+    size: usize,
+}
+
+impl Columns {
+    /// Returns a row, in as many lines as its path takes.
+    fn row(&self, row: &Row) -> String {
+        let mut lines = String::new();
+        for (at, part) in broken(&row.text, self.text).iter().enumerate() {
+            let cells = if at == 0 { [row.what.shown(), &row.note, &row.size] } else { [""; 3] };
+            let pad = |cell: &str, width: usize| " ".repeat(width.saturating_sub(cell.width()));
+            let mut line = format!("{}{}{part}{}", cells[0], pad(cells[0], INDENT), pad(part, self.text));
+            if self.note > 0 {
+                line += &format!("{}{}{}", " ".repeat(GAP), cells[1], pad(cells[1], self.note));
+            }
+            line += &format!("{}{}{}", " ".repeat(GAP), pad(cells[2], self.size), cells[2]);
+            lines += line.trim_end();
+            lines.push('\n');
+        }
+        lines
+    }
+}
+
+/// Returns a row with its parts below each other.
+fn stacked(row: &Row, width: usize) -> String {
+    let path = broken(&row.text, width.saturating_sub(INDENT).max(NARROWEST));
+    let others = [&row.note, &row.size].into_iter().filter(|cell| !cell.is_empty());
+    let mut lines = String::new();
+    for (at, part) in path.iter().chain(others).enumerate() {
+        let first = if at == 0 { row.what.shown() } else { "" };
+        lines += &format!("{first:INDENT$}{part}\n");
+    }
+    lines
 }
 
 /// Returns text in parts of at most this many columns, of which none is lost.

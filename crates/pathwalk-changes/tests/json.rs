@@ -104,12 +104,18 @@ fn nothing_outside_is_touched() {
     context.write("/outside/file", "kept").expect("there is room");
     context.symlink("/outside", "/root/link").expect("there is room");
     context.symlink("/outside/file", "/root/file").expect("there is room");
+    context.create_dir_all("/root/elsewhere/below").expect("there is room");
+    context.write("/root/elsewhere/file", "kept\n").expect("there is room");
+    context.write("/root/elsewhere/below/file", "kept\n").expect("there is room");
+    context.symlink("elsewhere", "/root/way").expect("there is room");
     let mut inside = context.clone();
     inside.chroot("/root").expect("it is there");
     let before = look(&context);
     let node = r#"{"kind":"file","mode":420,"uid":0,"gid":0,"size":1,"mtime":{"seconds":0,"nanoseconds":0}}"#;
     let refused = |line: &str| json::apply(Cursor::new(document(&[line])), &inside).expect_err(line);
-    for path in ["/../outside/x", "/link/x", "outside", "/./x", "", "/x/", "//x", "/file/x"] {
+    for path in
+        ["/../outside/x", "/link/x", "outside", "/./x", "", "/x/", "//x", "/file/x", "/way/file", "/way/below/file", "/way/x"]
+    {
         for line in [
             format!(r#"{{"new":{{"path":"{path}","node":{node}}}}}"#),
             format!(r#"{{"removed":{{"path":"{path}","kind":"file"}}}}"#),
@@ -179,4 +185,50 @@ proptest! {
         _ = json::apply(Cursor::new(&out), &scene.copy("damaged"));
         _ = json::apply(Cursor::new(&any), &scene.copy("any"));
     }
+}
+
+/// Another thread puts a link to elsewhere in the place of a directory, and takes it away, while
+/// changes below that directory are applied.
+#[test]
+fn no_link_is_followed_while_directories_are_swapped_for_links() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let base = |context: &Context| {
+        context.create_dir_all("/dir/below").expect("there is room");
+        context.write("/dir/below/old", "old").expect("there is room");
+        context.write("/dir/below/gone", "gone").expect("there is room");
+    };
+    let change = |context: &Context| {
+        context.write("/dir/below/old", "changed").expect("there is room");
+        context.remove_file("/dir/below/gone").expect("it is there");
+        context.write("/dir/below/new", "new").expect("there is room");
+        context.mkdir("/dir/below/more", 0o755).expect("there is room");
+    };
+    let (_, out) = written(base, change);
+    let elsewhere = |context: &Context| look(context).into_iter().filter(|(path, _)| path.starts_with(b"/elsewhere")).collect();
+    let (mut applied, mut stopped) = (0, 0);
+    for _ in 0..200 {
+        let context = empty();
+        base(&context);
+        context.create_dir_all("/elsewhere/below").expect("there is room");
+        context.write("/elsewhere/below/old", "kept").expect("there is room");
+        context.write("/elsewhere/below/gone", "kept").expect("there is room");
+        context.symlink("elsewhere", "/link").expect("there is room");
+        let before = elsewhere(&context);
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (root, exchange) = (context.root(), pathwalk::RenameFlags::EXCHANGE);
+                while !is_done.load(Ordering::Relaxed) {
+                    context.renameat(root, "dir", root, "link", exchange).expect("both are there");
+                }
+            });
+            match json::apply(Cursor::new(&out), &context) {
+                Ok(()) => applied += 1,
+                Err(_) => stopped += 1,
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+        assert_same(&elsewhere(&context), &before, "where the link leads");
+    }
+    println!("{applied} were applied, {stopped} stopped");
 }

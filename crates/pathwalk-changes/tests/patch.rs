@@ -227,12 +227,25 @@ fn nothing_outside_is_touched() {
     context.write("/outside/file", "kept\n").expect("there is room");
     context.symlink("/outside", "/root/link").expect("there is room");
     context.symlink("../outside/file", "/root/file").expect("there is room");
+    context.create_dir_all("/root/elsewhere/below").expect("there is room");
+    context.write("/root/elsewhere/file", "kept\n").expect("there is room");
+    context.write("/root/elsewhere/below/file", "kept\n").expect("there is room");
+    context.symlink("elsewhere", "/root/way").expect("there is room");
     let mut inside = context.clone();
     inside.chroot("/root").expect("it is there");
     let before = look(&context);
-    for path in
-        ["../outside/file", "link/file", "file", "./file", "x/../../outside/file", "link/../../outside/file", "/outside/file"]
-    {
+    for path in [
+        "../outside/file",
+        "link/file",
+        "file",
+        "./file",
+        "x/../../outside/file",
+        "link/../../outside/file",
+        "way/file",
+        "way/x",
+        "way/below/file",
+        "/outside/file",
+    ] {
         for patch in [
             format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-kept\n+lost\n"),
             format!(

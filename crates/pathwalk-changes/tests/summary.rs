@@ -53,7 +53,7 @@ fn all_that_changed_is_in_it() {
     let expected = "\
 renamed  /rewritten -> /again   90 % the same        900
 changed  /log                   data              5 -> 7
-added    /more                  is /log                7
+added    /more = /log                                  7
 renamed  /named/ -> /renamed/
 removed  /target/               with 2 files     123,457
 renamed  /moved -> /there       100 % the same       790
@@ -62,6 +62,8 @@ renamed  /moved -> /there       100 % the same       790
 ";
     assert_eq!(written(&scene(base, change), 80), expected);
     assert_eq!(written(&scene(base, |_| {}), 80), "nothing changed\n");
+    let narrow = written(&scene(base, change), 40);
+    assert!(narrow.starts_with("renamed  /rewritten -> /again\n         90 % the same\n         900\n"), "{narrow}");
 }
 
 #[test]
@@ -79,7 +81,7 @@ fn what_is_less_than_half_the_same_is_no_rename() {
 fn no_line_is_wider_than_the_table_may_be() {
     rounds(|random| {
         let scene = Scene::random(random, Scope::All);
-        let width = random.usize(70..120);
+        let width = random.usize(40..120);
         let text = written(&scene, width);
         for line in text.lines() {
             assert!(line.width() <= width, "{width}: {line}");

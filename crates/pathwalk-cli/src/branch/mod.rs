@@ -157,6 +157,10 @@ pub(crate) enum Form {
     Patch,
     /// All that nodes have, as one JSON object on each line
     Json,
+    /// A tar archive of what was added and changed, with the names that were removed in its header
+    Tar,
+    /// A layer of an OCI image, with whiteouts
+    Oci,
 }
 
 /// The form in which changes are applied.
@@ -166,6 +170,10 @@ pub(crate) enum Applied {
     Patch,
     /// What diff --as json prints
     Json,
+    /// What diff --as tar prints
+    Tar,
+    /// A layer of an OCI image
+    Oci,
 }
 
 /// Does what one of the commands says.

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_bench::machine::escaped;
 use pathwalk_branch::{Branch, Branches, Change};
-use pathwalk_changes::{Format, json, left_out, patch, summary};
+use pathwalk_changes::{Format, json, left_out, oci, patch, summary, tar};
 use pathwalk_hostfs::{Coherence, HostFs};
 
 use super::{Applied, Form};
@@ -23,23 +23,28 @@ pub(super) fn write(branches: &Branches, name: &str, changes: &[Change], form: F
         Form::Lines => out.write_all(super::shown::changes(changes).as_bytes())?,
         Form::Summary => summary::write(changes, &old, &new, wrap::width(), &mut out)?,
         Form::Json => json::write(changes, &old, &new, &mut out)?,
-        Form::Patch => {
-            patch::write(changes, &old, &new, &mut out)?;
-            tell_left_out(changes, &old, &new)?;
-        }
+        Form::Patch => patch::write(changes, &old, &new, &mut out)?,
+        Form::Tar => tar::write(changes, &old, &new, &mut out)?,
+        Form::Oci => oci::write(changes, &old, &new, &mut out)?,
     }
-    out.flush().context("writing to standard output")
+    out.flush().context("writing to standard output")?;
+    match form {
+        Form::Patch => tell_left_out(Format::Patch, changes, &old, &new),
+        Form::Tar => tell_left_out(Format::Tar, changes, &old, &new),
+        Form::Oci => tell_left_out(Format::OciLayer, changes, &old, &new),
+        Form::Lines | Form::Summary | Form::Json => Ok(()),
+    }
 }
 
 fn shown(branch: Branch) -> anyhow::Result<Context> {
     Ok(Vfs::builder().build(branch).context("opening the branch")?.context(Credentials::root()))
 }
 
-/// Reports what a patch cannot hold to standard error.
-fn tell_left_out(changes: &[Change], old: &Context, new: &Context) -> anyhow::Result<()> {
-    let left = left_out(Format::Patch, changes, old, new)?;
+/// Reports what a format cannot hold to standard error.
+fn tell_left_out(format: Format, changes: &[Change], old: &Context, new: &Context) -> anyhow::Result<()> {
+    let left = left_out(format, changes, old, new)?;
     if !left.is_empty() {
-        eprintln!("pathwalk: a patch cannot hold all of {} paths; diff --as json does:", left.len());
+        eprintln!("pathwalk: this form cannot hold all of {} paths; diff --as json does:", left.len());
     }
     for one in left.iter().take(MOST_TOLD) {
         let what: Vec<_> = one.what.iter_names().map(|(name, _)| name.to_lowercase()).collect();
@@ -59,12 +64,13 @@ pub(super) fn apply(directory: &Path, form: Applied, file: &Path) -> anyhow::Res
     let shown = escaped(file).to_string();
     let fs = HostFs::open_writable(directory)?.with_coherence(Coherence::Exclusive);
     let onto = Vfs::builder().build(fs).context("opening the base")?.context(Credentials::root());
+    let read = || format!("reading \"{shown}\"");
+    let input = || Ok::<_, anyhow::Error>(BufReader::new(File::open(file).with_context(read)?));
     let applied = match form {
-        Applied::Patch => patch::apply(&std::fs::read(file).with_context(|| format!("reading \"{shown}\""))?, &onto),
-        Applied::Json => {
-            let input = File::open(file).with_context(|| format!("reading \"{shown}\""))?;
-            json::apply(BufReader::new(input), &onto)
-        }
+        Applied::Patch => patch::apply(&std::fs::read(file).with_context(read)?, &onto),
+        Applied::Json => json::apply(input()?, &onto),
+        Applied::Tar => tar::apply(input()?, &onto),
+        Applied::Oci => oci::apply(input()?, &onto),
     };
     applied.with_context(|| format!("applying \"{shown}\""))
 }
