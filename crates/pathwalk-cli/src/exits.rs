@@ -67,6 +67,13 @@ Exit codes:
   1  there are changes
   2  it could not be done";
 
+/// The codes of `pathwalk branch check`.
+pub(crate) const BRANCH_CHECK: &str = "\
+Exit codes:
+  0  all is there, or is mended
+  1  something is lost
+  2  it could not be checked";
+
 /// The codes of `pathwalk branch commit`.
 pub(crate) const BRANCH_COMMIT: &str = "\
 Exit codes:

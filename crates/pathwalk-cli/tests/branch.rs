@@ -84,8 +84,10 @@ fn branches_are_made_listed_and_dropped() {
     assert!(ground.refuses(&["show", "no"]).contains("there is no branch \"no\""));
     assert_eq!(ground.does(&["diff", "step"], 0), "");
     assert_eq!(json(&mut ground.branch(&["show", "work", "--json"]))["changes"]["added"], 0);
+    assert!(ground.does(&["check"], 0).contains("is there"));
     ground.does(&["drop", "step"], 0);
     ground.does(&["drop", "work"], 0);
+    assert!(ground.does(&["gc"], 0).starts_with("removed: "));
     assert!(ground.does(&["list"], 0).contains("has no branches"));
 }
 

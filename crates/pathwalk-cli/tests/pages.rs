@@ -80,10 +80,12 @@ fn there_is_a_page_for_each_command() {
         "pathwalk-bench-wide.1",
         "pathwalk-bench.1",
         "pathwalk-branch-apply.1",
+        "pathwalk-branch-check.1",
         "pathwalk-branch-commit.1",
         "pathwalk-branch-diff.1",
         "pathwalk-branch-drop.1",
         "pathwalk-branch-fork.1",
+        "pathwalk-branch-gc.1",
         "pathwalk-branch-list.1",
         "pathwalk-branch-note.1",
         "pathwalk-branch-show.1",
@@ -99,7 +101,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk.1",
     ];
     assert_eq!(names, expected);
-    assert!(told.contains("24 pages"), "{told}");
+    assert!(told.contains("26 pages"), "{told}");
     assert_eq!(std::fs::read_to_string(pages.join("pathwalk.1")).unwrap(), written(&["man"]));
     for name in names {
         renders(&pages.join(name));

@@ -1,8 +1,8 @@
 //! The commit of a branch onto the base itself, which other programs may use meanwhile.
 //!
 //! 1. *Compare* (`plan`): what the branch changed, and whether the base has changed the same.
-//! 2. *Stage* (`stage`): all that is new is written into a directory in the root of the base. When it
-//!    is on disk, a journal is renamed into its place there: the commit is decided.
+//! 2. *Stage* (`stage`): all that is new is written into a directory in the root of the base. When
+//!    it is on disk, a journal is renamed into its place there: the commit is decided.
 //! 3. *Names* (`apply`): those that go are moved into the staging directory, then those that come
 //!    are moved out of it. If a step fails, all are moved back.
 //! 4. *Contents* (`apply`): data and attributes of nodes that stay are changed in place, so hard

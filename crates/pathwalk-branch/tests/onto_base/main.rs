@@ -99,6 +99,7 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
     let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
     base.set_acl("/", AclKind::Default, Some(&list)).unwrap();
     base.mkdir("/d", 0o755).unwrap();
+    base.mkdir("/e", 0o755).unwrap();
     let branches = Branches::new(base.clone()).unwrap();
     let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
     context.write("/listed", "text").unwrap();
@@ -106,12 +107,13 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
     context.set_acl("/plain", AclKind::Access, None).unwrap();
     let early = Timestamp { seconds: 1, nanoseconds: 5 };
     context.utimes("/d", SetTime::Keep, SetTime::To(early)).unwrap();
+    context.utimes("/e", SetTime::To(early), SetTime::Keep).unwrap();
     let of = |context: &Context, path| (context.acl(path, AclKind::Access).unwrap(), context.stat(path).unwrap().mode);
     let expected = ["/listed", "/plain"].map(|path| of(&context, path));
     branches.commit("work").unwrap();
     assert_eq!(["/listed", "/plain"].map(|path| of(&base, path)), expected);
     assert!(expected[0].0.is_some() && expected[1].0.is_none());
-    assert_eq!(base.stat("/d").unwrap().mtime, early);
+    assert_eq!((base.stat("/d").unwrap().mtime, base.stat("/e").unwrap().atime), (early, early));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use pathwalk_branch::{Branches, Error};
+use pathwalk_branch::{Branches, Damage, Error};
 use pathwalk_hostfs::Coherence;
 
 use crate::exits;
@@ -137,6 +137,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Remove from the store what no branch refers to any more; branches may be in use
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    Gc,
+    /// Check that the store has all that its branches refer to, and mend what can be mended
+    #[command(after_help = exits::short(exits::BRANCH_CHECK), after_long_help = exits::short(exits::BRANCH_CHECK))]
+    Check,
     /// Forget a branch, with all that was changed in it
     #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
     Drop {
@@ -204,6 +210,12 @@ fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
         Command::Apply { form, file } => written::apply(&place.base, *form, file)?,
         Command::Commit { name, json } => return commit(&there()?, name, *json),
         Command::Drop { name } => there()?.drop(name)?,
+        Command::Gc => output::print(&shown::collected(there()?.collect()?))?,
+        Command::Check => {
+            let found = there()?.check()?;
+            output::print(&shown::damages(&found))?;
+            return Ok(exits::of_answer(found.iter().all(Damage::is_mended)));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,10 +11,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pathwalk::FileType;
 use pathwalk_bench::machine::escaped;
-use pathwalk_branch::{Aspects, BranchInfo, Change, Conflict, ConflictKind};
+use pathwalk_branch::{Aspects, BranchInfo, Change, Collected, Conflict, ConflictKind, Damage};
 use serde_json::{Value, json};
 
-use crate::output::table;
+use crate::output::{grouped, table};
 
 /// Returns all branches as a table.
 pub(super) fn branches(all: &[BranchInfo], base: &Path) -> String {
@@ -171,6 +171,23 @@ pub(super) fn conflicts_json(conflicts: &[Conflict]) -> Value {
         value
     };
     json!({ "conflicts": conflicts.iter().map(conflict).collect::<Vec<_>>() })
+}
+
+/// Returns what a collection has removed.
+pub(super) fn collected(of: Collected) -> String {
+    let data = match of.bytes {
+        Some(bytes) => format!("{} bytes of data", grouped(bytes as i64)),
+        None => "no data, since another process uses the store: unmount its branches, and try again".to_owned(),
+    };
+    format!("removed: {} rows, {data}\n", grouped(of.rows as i64))
+}
+
+/// Returns what a check has found.
+pub(super) fn damages(found: &[Damage]) -> String {
+    if found.is_empty() {
+        return "all that the branches refer to is there\n".to_owned();
+    }
+    found.iter().map(|damage| format!("{damage}\n")).collect()
 }
 
 fn escape(text: &[u8]) -> String {

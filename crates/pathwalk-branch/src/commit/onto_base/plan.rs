@@ -112,7 +112,8 @@ impl<'a> Plan<'a> {
             self.add(number, ConflictKind::BaseChanged);
         }
         let has_names = group.entries().next().is_some();
-        let has_new_time = |record: &Record| record.attributes.mtime != origin.attributes.mtime;
+        let (was, times) = (&origin.attributes, |of: &Attributes| (of.mtime, of.atime));
+        let has_new_time = |record: &Record| times(&record.attributes) != times(was);
         if !what.is_empty() || has_names || record(self.tree, number).is_some_and(has_new_time) {
             self.changed.push(Changed { number, node: node.clone(), what });
         }

@@ -51,7 +51,8 @@ impl Stage<'_> {
             let new = self.new_data(changed.number).map_err(self.failed("copy", changed.number))?;
             data.extend(new.map(|new| (changed.number, new)));
         }
-        // From here on, times of nodes of the base change. Data is not read of one that was changed.
+        // From here on, times of nodes of the base change, and data of one that was changed is
+        // not read.
         self.more_names(&mut staged)?;
         let puts = self.puts(&mut staged)?;
         let surplus = self.surplus(&staged);
