@@ -226,8 +226,8 @@ impl Stored {
         Ok(branch)
     }
 
-    /// Returns views of what a branch was forked from, and of the branch: as it is now if it is open
-    /// here, else as it was synced last.
+    /// Returns views of what a branch was forked from, and of the branch: as it is now, if it is
+    /// open here, else as it was synced last.
     pub(crate) fn views(&self, shared: &Arc<Shared>, name: &str) -> Result<[Branch; 2], Error> {
         // As for a branch that is opened: no data is collected meanwhile.
         let open = self.open.lock();

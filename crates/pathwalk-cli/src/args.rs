@@ -169,7 +169,7 @@ pub(crate) enum Command {
     /// Print what a mounted tree has done, how long it took, and what it holds
     #[command(after_help = exits::short(exits::STATS), after_long_help = exits::long(STATS_EXAMPLES, exits::STATS))]
     Stats(StatsArgs),
-    /// Keep writable branches of a directory: fork one, see what was changed in it, commit or drop it
+    /// Keep writable branches of a directory: fork one, see what changed in it, commit or drop it
     #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::long(BRANCH_EXAMPLES, exits::BRANCH))]
     Branch(BranchArgs),
     /// Write completions for a shell to standard output
