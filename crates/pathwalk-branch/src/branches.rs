@@ -23,7 +23,7 @@ use crate::numbers::Numbers;
 use crate::options::{Options, SyncEvery};
 use crate::rows::Row;
 use crate::store::Store;
-use crate::stored::{self, Collected, Keeper, Stored};
+use crate::stored::{self, Collected, Damage, Keeper, Stored};
 use crate::tree::Tree;
 
 /// The longest name of a branch, in bytes.
@@ -274,11 +274,44 @@ impl Branches {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn before(&self, name: &str) -> Result<Branch, Error> {
+        Ok(self.view(self.states(name)?.0))
+    }
+
+    /// Returns a view of a branch as it is now; of one that another process uses, as it was synced
+    /// last. What is written to the view is in no branch, and ends with it.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::Branches;
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/file", "text")?;
+    /// let after = Vfs::builder().build(branches.after("work")?)?.context(Credentials::root());
+    /// work.remove_file("/file")?;
+    /// assert_eq!(after.read_to_string("/file")?, "text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn after(&self, name: &str) -> Result<Branch, Error> {
+        Ok(self.view(self.states(name)?.1))
+    }
+
+    fn view(&self, tree: Tree<Row>) -> Branch {
+        let view = Branch(Inner::new(&self.shared, tree, None));
         if let Some(stored) = self.in_store() {
-            return stored.before(&self.shared, name);
+            stored.note_used(&view);
         }
-        let forked = find(&self.table.lock(), name)?.forked.clone();
-        Ok(Branch(Inner::new(&self.shared, forked, None)))
+        view
+    }
+
+    /// Returns what a branch was forked from, and the branch as it is now.
+    fn states(&self, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.states(&self.shared, name);
+        }
+        let table = self.table.lock();
+        let listed = find(&table, name)?;
+        Ok((listed.forked.clone(), listed.branch.0.snapshot()))
     }
 
     /// Returns what is known of all branches, sorted by their names.
@@ -343,13 +376,7 @@ impl Branches {
     ///
     /// [`Change`] has an example.
     pub fn diff(&self, name: &str) -> Result<Vec<Change>, Error> {
-        if let Some(stored) = self.in_store() {
-            return stored.diff(&self.shared, name);
-        }
-        let table = self.table.lock();
-        let listed = find(&table, name)?;
-        let (old, new) = (listed.forked.clone(), listed.branch.0.snapshot());
-        drop(table);
+        let (old, new) = self.states(name)?;
         Ok(diff::changes(&old, &new, self.shared.root))
     }
 
@@ -491,6 +518,37 @@ impl Branches {
     /// ```
     pub fn collect(&self) -> Result<Collected, Error> {
         self.in_store().map_or_else(|| Ok(Collected::default()), Stored::collect)
+    }
+
+    /// Checks whether all that the branches in the store refer to is there, and can be read, as
+    /// they were synced last. Mends what can be told from the rest, and returns all that it found.
+    /// Without a store there is nothing to check.
+    ///
+    /// A branch that is lost can be dropped. Data is checked to be there, and not to be what it
+    /// was. Cost: all rows of all branches are read, and a byte of each blob.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, Damage, DiskStore, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/file", "text")?;
+    /// branches.sync()?;
+    /// assert_eq!(branches.check()?, []);
+    /// drop((work, branches));
+    ///
+    /// std::fs::remove_dir_all(dir.join("segments"))?;
+    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
+    /// let lost = Damage::Data { name: "work".into(), path: b"/file"[..].into() };
+    /// assert_eq!(branches.check()?, [lost]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check(&self) -> Result<Vec<Damage>, Error> {
+        self.in_store().map_or_else(|| Ok(Vec::new()), |stored| stored.check(&self.shared))
     }
 
     /// Returns the number of bytes of data that all branches have stored: in a store on a disk,

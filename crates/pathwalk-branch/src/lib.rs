@@ -70,4 +70,4 @@ pub use diff::{Aspects, Change};
 pub use error::Error;
 pub use options::{BaseChanges, Options};
 pub use store::{Applied, Batch, DiskStore, EachRow, Lease, Snapshot, Store};
-pub use stored::Collected;
+pub use stored::{Collected, Damage};

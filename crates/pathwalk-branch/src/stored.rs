@@ -10,6 +10,7 @@
 //! is not stored over a newer one; the tree of a branch; `saving` of the store. The base is asked
 //! under all of them.
 
+mod check;
 mod collect;
 mod encoding;
 mod keeper;
@@ -31,7 +32,6 @@ use crate::branch::{Inner, NameHash, Shared};
 use crate::branches::{Branch, BranchInfo};
 use crate::commit;
 use crate::commit::onto_base::{self, Done, Outcome};
-use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
 use crate::rows::Row;
@@ -40,6 +40,7 @@ use crate::tree::Tree;
 use encoding::{OfBranch, OfRoot, OfStore, of_time, time};
 use table::{OF_BRANCHES, RANGES, SHARED, Step, branch_key, counter};
 
+pub use check::Damage;
 pub use collect::Collected;
 pub(crate) use keeper::Keeper;
 
@@ -222,20 +223,8 @@ impl Stored {
         Ok(branch)
     }
 
-    /// Returns a view of what a branch was forked from.
-    pub(crate) fn before(&self, shared: &Arc<Shared>, name: &str) -> Result<Branch, Error> {
-        // As for a branch that is opened: no data is collected meanwhile.
-        let _open = self.open.lock();
-        let snapshot = self.snapshot()?;
-        let row = self.row(&*snapshot, name)?;
-        let tree = self.load(&shared.base, &*snapshot, row.forked).map_err(store_error("read the branch"))?;
-        let branch = Branch(Inner::new(shared, tree, None));
-        self.note_used(&branch);
-        Ok(branch)
-    }
-
     /// Keeps the data of a branch from being collected, as long as it is used.
-    fn note_used(&self, branch: &Branch) {
+    pub(crate) fn note_used(&self, branch: &Branch) {
         let mut used = self.used.lock();
         used.retain(|branch| branch.strong_count() > 0);
         used.push(Arc::downgrade(&branch.0));
@@ -245,9 +234,11 @@ impl Stored {
     pub(crate) fn list(&self) -> Result<Vec<BranchInfo>, Error> {
         let mut all = Vec::new();
         let mut each = |key: &[u8], value: &[u8]| {
-            let row: OfBranch = encoding::decode(value)?;
-            let name = String::from_utf8(key[OF_BRANCHES.len()..].to_vec()).map_err(|_| Errno::EIO)?;
-            all.push(BranchInfo { name, parent: row.parent, created: time(row.created), note: row.note });
+            // A check finds those that cannot be read.
+            if let Ok(OfBranch { parent, created, note, .. }) = encoding::decode(value) {
+                let name = String::from_utf8_lossy(&key[OF_BRANCHES.len()..]).into_owned();
+                all.push(BranchInfo { name, parent, created: time(created), note });
+            }
             Ok(())
         };
         self.snapshot()?.scan(OF_BRANCHES, &mut each).map_err(store_error("list the branches"))?;
@@ -270,7 +261,14 @@ impl Stored {
         let mut open = self.open.lock();
         let mut lease = None;
         self.change(base, action, |step| {
-            let row = step.branch(name).map_err(store_error(action))?;
+            let row = match step.branch(name) {
+                // No more can be dropped of one whose row cannot be read.
+                Err(Errno::EIO) => {
+                    step.delete_branch(name);
+                    return Ok(());
+                }
+                row => row.map_err(store_error(action))?,
+            };
             let row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
             if !open.contains_key(name) && lease.is_none() {
                 let taken = self.store.lease(row.id).map_err(store_error(action))?;
@@ -313,22 +311,19 @@ impl Stored {
         Err(Error::HasForks { name: name.to_owned(), forks })
     }
 
-    /// Returns how a branch differs from what it was forked from: as it is now, if it is open here,
-    /// else as it was synced last.
-    pub(crate) fn diff(&self, shared: &Shared, name: &str) -> Result<Vec<Change>, Error> {
+    /// Returns what a branch was forked from, and the branch as it is now, if it is open here, else
+    /// as it was synced last.
+    pub(crate) fn states(&self, shared: &Shared, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
         let open = self.open.lock().get(name).cloned();
-        let (old, new) = {
-            let failed = || store_error("read the branch");
-            let snapshot = self.snapshot()?;
-            let row = self.row(&*snapshot, name)?;
-            let old = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
-            let new = match &open {
-                Some(branch) => branch.0.snapshot(),
-                None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
-            };
-            (old, new)
+        let failed = || store_error("read the branch");
+        let snapshot = self.snapshot()?;
+        let row = self.row(&*snapshot, name)?;
+        let old = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
+        let new = match &open {
+            Some(branch) => branch.0.snapshot(),
+            None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
         };
-        Ok(diff::changes(&old, &new, shared.root))
+        Ok((old, new))
     }
 
     /// Commits a branch onto its parent: one batch stores the parent and drops the branch.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
-use pathwalk_branch::{Branches, Change, DiskStore, Error, Options};
+use pathwalk_branch::{Batch, Branches, Change, Damage, DiskStore, Error, Options, Store};
 use pathwalk_hostfs::{Coherence, HostFs};
 use tempfile::TempDir;
 
@@ -179,6 +179,25 @@ fn a_file_of_the_base_is_found_again_by_handle_or_by_path() {
 }
 
 #[test]
+fn a_commit_onto_the_base_drops_the_branch_from_the_store() {
+    let place = Place::new();
+    std::fs::write(place.base.path().join("file"), "of the base").unwrap();
+    let branches = place.open();
+    let work = fork(&branches, None, "work");
+    work.open("/file", OpenFlags::WRITE).unwrap().write_at(b"OF", 0).unwrap();
+    work.write("/new", "text").unwrap();
+    drop((work, branches));
+    // By a list that finds the nodes of the base again.
+    let branches = place.open();
+    branches.commit("work").unwrap();
+    assert!(matches!(branches.get("work"), Err(Error::NoBranch(_))));
+    let read = |name| std::fs::read_to_string(place.base.path().join(name)).unwrap();
+    assert_eq!((read("file"), read("new")), ("OF the base".into(), "text".into()));
+    drop(branches);
+    assert_eq!(place.open().list().unwrap(), []);
+}
+
+#[test]
 fn a_collection_leaves_what_is_shown() {
     let place = Place::new();
     let data = |byte: u8| vec![byte; 50_000];
@@ -233,6 +252,60 @@ fn a_collection_leaves_what_is_shown() {
     assert!(branches.stored() < before);
     all(&get(&branches, "work"), &[("/kept", 1), ("/later", 3), ("/new", 5)]);
     all(&get(&branches, "other"), &[("/kept", 1), ("/more", 7)]);
+}
+
+#[test]
+fn a_check_names_what_is_lost_and_mends_what_it_can() {
+    let place = Place::new();
+    let branches = place.open();
+    let work = fork(&branches, None, "work");
+    work.write("/file", "text").unwrap();
+    let step = fork(&branches, Some("work"), "step");
+    step.write("/of step", "").unwrap();
+    branches.fork_only(Some("step"), "fork").unwrap();
+    branches.sync().unwrap();
+    assert_eq!(branches.check().unwrap(), []);
+    drop((work, step, branches));
+
+    let store = DiskStore::open(place.store.path()).unwrap();
+    let mut nodes = Vec::new();
+    let mut each = |key: &[u8], _: &[u8]| {
+        nodes.push(key.to_vec());
+        Ok(())
+    };
+    store.snapshot().unwrap().scan(b"n", &mut each).unwrap();
+    let mut batch = Batch::default();
+    // A node of the step, which was saved last. The fork shares it.
+    batch.delete(nodes.last().unwrap());
+    batch.delete(b"cr");
+    batch.put(b"bjunk", b"junk");
+    store.apply(&batch).unwrap();
+    drop(store);
+
+    let branches = place.open();
+    let name = |name: &str| name.to_owned();
+    let lost = [Damage::Branch { name: name("junk") }, Damage::Tree { name: name("fork") }, Damage::Tree { name: name("step") }];
+    let found = branches.check().unwrap();
+    assert_eq!(found, [&lost[..], &[Damage::Counter]].concat());
+    assert_eq!(found.iter().map(Damage::is_mended).collect::<Vec<_>>(), [false, false, false, true]);
+    assert_eq!(branches.check().unwrap(), lost, "the counter is mended");
+    assert!(matches!(branches.get("step"), Err(Error::Store { errno: Errno::EIO, .. })));
+    assert_eq!(branches.list().unwrap().len(), 3);
+    ["junk", "fork", "step"].into_iter().for_each(|name| branches.drop(name).unwrap());
+    assert_eq!(branches.check().unwrap(), []);
+    assert_eq!(get(&branches, "work").read_to_string("/file").unwrap(), "text");
+    branches.fork_only(Some("work"), "step").unwrap();
+    drop(branches);
+
+    let store = DiskStore::open(place.store.path()).unwrap();
+    let mut batch = Batch::default();
+    batch.delete(b"bstep");
+    store.apply(&batch).unwrap();
+    drop(store);
+    let branches = place.open();
+    assert!(matches!(branches.drop("work"), Err(Error::HasForks { .. })));
+    assert_eq!(branches.check().unwrap(), [Damage::Forks { name: name("work") }]);
+    branches.drop("work").unwrap();
 }
 
 const CHILD: &str = "PATHWALK_STORE_CHILD";

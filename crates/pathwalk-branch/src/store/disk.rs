@@ -50,7 +50,9 @@ const NEXT_SEGMENT: &[u8] = b"\0segment";
 ///
 /// [`Store`] has an example.
 pub struct DiskStore {
-    rows: Arc<Database>,
+    files: Arc<dyn Files>,
+    /// `None` after a failure, of which the database knows no way back: it is opened again then.
+    rows: Mutex<Option<Arc<Database>>>,
     segments: Segments,
     leases: Arc<Leases>,
     users: Arc<File>,
@@ -72,12 +74,42 @@ impl DiskStore {
         let (leases, users) = (open("leases").map_err(errno)?, open("users").map_err(errno)?);
         // As long as a process frees blobs alone, this waits.
         flock(&users, FlockOperation::LockShared).map_err(|error| Errno::from_raw(error.raw_os_error()))?;
-        let mut builder = Builder::new();
-        builder.set_cache_size(CACHE).set_concurrency_mode(ConcurrencyMode::MultiWriter);
-        let rows = Arc::new(files.rows(&builder).map_err(of_rows)?);
-        let segments = Segments::new(files);
+        let rows = Mutex::new(Some(open_rows(&*files)?));
+        let segments = Segments::new(Arc::clone(&files));
         let leases = Arc::new(Leases { file: leases, held: Mutex::default() });
-        Ok(DiskStore { rows, segments, leases, users: Arc::new(users) })
+        Ok(DiskStore { files, rows, segments, leases, users: Arc::new(users) })
+    }
+
+    fn rows(&self) -> Result<Arc<Database>, Errno> {
+        let mut rows = self.rows.lock();
+        let open = rows.take().map_or_else(|| open_rows(&*self.files), Ok)?;
+        Ok(Arc::clone(rows.insert(open)))
+    }
+
+    fn try_apply(&self, batch: &Batch) -> Result<Applied, Errno> {
+        let rows = self.rows()?;
+        let mut transaction = rows.begin_write().map_err(of_rows)?;
+        // A process that finds the database after a crash need not read all of it.
+        transaction.set_quick_repair(true);
+        let holds = {
+            let mut table = transaction.open_table(ROWS).map_err(of_rows)?;
+            let holds = holds(&table, batch)?;
+            if holds {
+                for (key, value) in batch.changes() {
+                    match value {
+                        Some(value) => drop(table.insert(key, value).map_err(of_rows)?),
+                        None => drop(table.remove(key).map_err(of_rows)?),
+                    }
+                }
+            }
+            holds
+        };
+        if !holds {
+            transaction.abort().map_err(of_rows)?;
+            return Ok(Applied::Refused);
+        }
+        transaction.commit().map_err(of_rows)?;
+        Ok(Applied::Done)
     }
 
     /// Returns the number of a new segment, which no process ever gets again.
@@ -104,32 +136,13 @@ impl std::fmt::Debug for DiskStore {
 
 impl Store for DiskStore {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Errno> {
-        Ok(Box::new(Rows(self.rows.begin_read().map_err(of_rows)?)))
+        let snapshot = self.rows()?.begin_read().map_err(of_rows);
+        // A database that has failed shows nothing any more.
+        Ok(Box::new(Rows(snapshot.inspect_err(|_| *self.rows.lock() = None)?)))
     }
 
     fn apply(&self, batch: &Batch) -> Result<Applied, Errno> {
-        let mut transaction = self.rows.begin_write().map_err(of_rows)?;
-        // A process that finds the database after a crash need not read all of it.
-        transaction.set_quick_repair(true);
-        let holds = {
-            let mut table = transaction.open_table(ROWS).map_err(of_rows)?;
-            let holds = holds(&table, batch)?;
-            if holds {
-                for (key, value) in batch.changes() {
-                    match value {
-                        Some(value) => drop(table.insert(key, value).map_err(of_rows)?),
-                        None => drop(table.remove(key).map_err(of_rows)?),
-                    }
-                }
-            }
-            holds
-        };
-        if !holds {
-            transaction.abort().map_err(of_rows)?;
-            return Ok(Applied::Refused);
-        }
-        transaction.commit().map_err(of_rows)?;
-        Ok(Applied::Done)
+        self.try_apply(batch).inspect_err(|_| *self.rows.lock() = None)
     }
 
     fn lease(&self, number: u64) -> Result<Option<Lease>, Errno> {
@@ -153,6 +166,12 @@ impl Store for DiskStore {
     fn retain(&self, live: &[(BlobId, u64)]) -> Result<u64, Errno> {
         self.segments.retain(live)
     }
+}
+
+fn open_rows(files: &dyn Files) -> Result<Arc<Database>, Errno> {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE).set_concurrency_mode(ConcurrencyMode::MultiWriter);
+    Ok(Arc::new(files.rows(&builder).map_err(of_rows)?))
 }
 
 fn holds(table: &impl ReadableTable<&'static [u8], &'static [u8]>, batch: &Batch) -> Result<bool, Errno> {

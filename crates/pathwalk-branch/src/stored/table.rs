@@ -31,7 +31,7 @@ pub(super) const SHARED: &[u8] = b"m";
 pub(super) const RANGES: &[u8] = b"cr";
 
 /// The counter of numbers of branches.
-const BRANCHES: &[u8] = b"cb";
+pub(super) const BRANCHES: &[u8] = b"cb";
 
 /// The number of collections.
 pub(super) const COLLECTIONS: &[u8] = b"g";
@@ -86,6 +86,15 @@ impl Step<'_> {
         let next = counter(self.get(BRANCHES)?)?;
         self.batch.put(BRANCHES, &(next + 1).to_be_bytes());
         Ok(next)
+    }
+
+    /// Sets a counter to this value, if it is lower. Returns whether it was.
+    pub(super) fn raise(&mut self, key: &[u8], least: u64) -> Result<bool, Errno> {
+        let is_low = counter(self.get(key)?)? < least;
+        if is_low {
+            self.batch.put(key, &least.to_be_bytes());
+        }
+        Ok(is_low)
     }
 
     /// Saves a tree. Returns the number of its root.

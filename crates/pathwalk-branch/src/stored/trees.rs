@@ -21,7 +21,7 @@ use crate::tree::{Node, Parts, Shape, Tree};
 use crate::{base::Base, base::FIRST_NEW, rows};
 
 /// The most levels of a tree. It ends the load of one that is damaged.
-const HIGHEST: usize = 64;
+pub(super) const HIGHEST: usize = 64;
 
 /// Returns the key of a node.
 pub(super) fn node_key(number: u64) -> [u8; 9] {

@@ -110,3 +110,21 @@ fn a_store_that_was_closed_is_as_it_was() {
     let another = store.put(b"blob").expect("there is room");
     assert_ne!(segments::parts(another).0, segments::parts(blob).0, "each process writes segments of its own");
 }
+
+#[test]
+fn a_store_whose_disk_was_full_works_when_there_is_room_again() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let files = recorder::Recorded::open(directory.path(), &recorder::History::default());
+    let is_full = Arc::clone(&files.is_full);
+    let store = DiskStore::over(Arc::new(files), directory.path()).expect("it can be opened");
+    put(&store, b"key", b"value");
+    is_full.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut batch = Batch::default();
+    batch.put(b"key", b"another");
+    assert_eq!(store.apply(&batch), Err(Errno::ENOSPC));
+    assert_eq!(store.apply(&batch), Err(Errno::ENOSPC));
+    is_full.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(get(&store, b"key").as_deref(), Some(&b"value"[..]));
+    assert_eq!(store.apply(&batch), Ok(Applied::Done));
+    assert_eq!(get(&store, b"key").as_deref(), Some(&b"another"[..]));
+}

@@ -145,7 +145,9 @@ fn a_loss_of_power_leaves_what_was_synced() {
             let directory = tempfile::tempdir().expect("there is room");
             cut(&history[..writes], loss, &mut random, directory.path());
             let files = Arc::new(HostFiles::open(directory.path()).expect("it is there"));
-            let found = look_at_all(&open(files, directory.path(), &base));
+            let branches = open(files, directory.path(), &base);
+            assert_eq!(branches.check().expect("it can be read"), [], "seed {seed}: after write {writes}");
+            let found = look_at_all(&branches);
             let done = states.partition_point(|(by, _)| *by <= writes) - 1;
             let is_next = states.get(done + 1).is_some_and(|(_, next)| *next == found);
             under_way += usize::from(is_next && states[done].1 != found);

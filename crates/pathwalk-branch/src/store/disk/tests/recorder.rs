@@ -8,6 +8,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use fastrand::Rng;
 use parking_lot::Mutex;
@@ -37,18 +38,25 @@ pub(super) type History = Arc<Mutex<Vec<(String, Done)>>>;
 pub(super) struct Recorded {
     files: HostFiles,
     history: History,
+    /// Whether the disk of the database is full.
+    pub(super) is_full: Arc<AtomicBool>,
 }
 
 impl Recorded {
     pub(super) fn open(directory: &Path, history: &History) -> Recorded {
-        Recorded { files: HostFiles::open(directory).expect("there is room"), history: Arc::clone(history) }
+        Recorded {
+            files: HostFiles::open(directory).expect("there is room"),
+            history: Arc::clone(history),
+            is_full: Arc::default(),
+        }
     }
 }
 
 impl Files for Recorded {
     fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError> {
         let file = FileBackend::new(self.files.rows_file()?)?;
-        builder.create_with_backend(Rows { file, history: Arc::clone(&self.history) })
+        let (history, is_full) = (Arc::clone(&self.history), Arc::clone(&self.is_full));
+        builder.create_with_backend(Rows { file, history, is_full })
     }
 
     fn create(&self, number: u32) -> io::Result<Arc<dyn Segment>> {
@@ -123,6 +131,7 @@ impl Segment for Noted {
 struct Rows {
     file: FileBackend,
     history: History,
+    is_full: Arc<AtomicBool>,
 }
 
 impl Rows {
@@ -152,6 +161,9 @@ impl StorageBackend for Rows {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        if self.is_full.load(Relaxed) {
+            return Err(io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error()));
+        }
         self.note(Done::Write(offset, data.to_vec()));
         self.file.write(offset, data)
     }
