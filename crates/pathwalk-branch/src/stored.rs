@@ -238,7 +238,7 @@ impl Stored {
     }
 
     /// Keeps the data of a branch from being collected, as long as it is used.
-    fn note_used(&self, branch: &Branch) {
+    pub(crate) fn note_used(&self, branch: &Branch) {
         let mut used = self.used.lock();
         used.retain(|branch| branch.strong_count() > 0);
         used.push(Arc::downgrade(&branch.0));

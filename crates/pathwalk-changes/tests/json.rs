@@ -70,6 +70,26 @@ fn names_are_exchanged_and_directories_turned_inside_out() {
     assert_eq!(other.stat("/new/c").expect("it is there").mtime, scene.new.stat("/new/c").expect("it is there").mtime);
 }
 
+/// A file that is replaced by another one of its type: what else the old one had, and its other
+/// names, are of no concern to the new one.
+#[test]
+fn a_file_in_the_place_of_another_is_a_new_one() {
+    let base = |context: &Context| {
+        context.write("/file", "old").expect("there is room");
+        context.setxattr("/file", "user.a", "old", pathwalk::XattrFlags::empty()).expect("it is there");
+        context.hard_link("/file", "/other").expect("the name is free");
+    };
+    let change = |context: &Context| {
+        context.remove_file("/file").expect("it is there");
+        context.write("/file", "new").expect("there is room");
+    };
+    let (scene, out) = written(base, change);
+    let other = scene.copy("other");
+    json::apply(Cursor::new(&out), &other).expect("it can be applied");
+    assert_same(&look(&other), &look(&scene.new), "the tree");
+    assert_eq!(other.read_to_string("/other").expect("it is there"), "old");
+}
+
 #[test]
 fn holes_stay_holes() {
     let change = |context: &Context| {

@@ -53,4 +53,13 @@ fn a_stored_branch_is_written_and_applied() {
         assert_eq!(other.read_to_string("/moved").expect("it is there"), "of the base\n");
     }
     assert!(branches.before("none").is_err());
+
+    // What is shown is not collected, whatever becomes of the branches.
+    drop(new);
+    branches.drop("work").expect("it has no forks");
+    branches.drop("parent").expect("its fork is gone");
+    branches.collect().expect("the store is there");
+    let fresh = context(branches.fork(None, "more").expect("the name is free"));
+    fresh.write("/more", vec![7; 100_000]).expect("there is room");
+    assert_eq!(old.read_to_string("/file").expect("it is there"), "one\ntwo\n");
 }

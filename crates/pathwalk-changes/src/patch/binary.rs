@@ -164,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn differences_are_as_git_has_them() {
+        // Of 0x10005 bytes: 0x10000 from 3 on, which is what no length means, then two new ones.
+        let bytes = [0x85, 0x80, 0x04, 0x82, 0x80, 0x04, 0x81, 3, 2, b'x', b'y'];
+        let steps = vec![Step::Copy(3, 0x1_0000), Step::Insert(b"xy")];
+        assert_eq!(differences(&bytes), Some((0x1_0005, 0x1_0002, steps)));
+        assert_eq!(differences(&[5, 3, 0x91, 1, 3]), Some((5, 3, vec![Step::Copy(1, 3)])));
+        for bytes in [&[5, 3, 0x91, 3, 3][..], &[5, 4, 0x91, 1, 3], &[5, 3, 0x91, 1], &[5, 1, 0], &[5, 2, 2, b'x'], &[0x80], &[]]
+        {
+            assert_eq!(differences(bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_line_is_refused() {
         for line in [&b""[..], b"0", b"A", b"A0000", b"A000000", b"A\"0000", b"A~~~~~", b"E00000"] {
             assert_eq!(decode(line, &mut Vec::new()), None, "{}", line.escape_ascii());

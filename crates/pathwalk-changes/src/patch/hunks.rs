@@ -109,3 +109,36 @@ fn nearest(wanted: usize, least: usize, most: usize, fits: impl Fn(usize) -> boo
     let mut both = further.zip(nearer).take_while(|(one, other)| one.is_some() || other.is_some());
     both.find_map(|(one, other)| one.filter(|at| fits(*at)).or(other.filter(|at| fits(*at))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hunk<'a>(start: u64, lines: &[(Sign, &'a str)]) -> Hunk<'a> {
+        Hunk { line: 1, start, lines: lines.iter().map(|(sign, line)| (*sign, line.as_bytes())).collect() }
+    }
+
+    fn applied(text: &str, hunks: &[Hunk<'_>]) -> Option<String> {
+        Some(String::from_utf8(apply(text.as_bytes(), hunks).ok()?).expect("it is text"))
+    }
+
+    #[test]
+    fn a_hunk_at_an_end_of_the_file_stays_there() {
+        let at_start = hunk(1, &[(Sign::Removed, "a\n"), (Sign::Added, "x\n"), (Sign::Kept, "b\n")]);
+        assert_eq!(applied("a\nb\nc\n", std::slice::from_ref(&at_start)).as_deref(), Some("x\nb\nc\n"));
+        assert_eq!(applied("c\na\nb\n", &[at_start]), None);
+        let at_end = hunk(2, &[(Sign::Kept, "b\n"), (Sign::Removed, "c\n")]);
+        assert_eq!(applied("a\nb\nc\n", std::slice::from_ref(&at_end)).as_deref(), Some("a\nb\n"));
+        assert_eq!(applied("a\nb\nc\nd\n", &[at_end]), None);
+    }
+
+    #[test]
+    fn hunks_are_found_in_their_order() {
+        let change = |start| hunk(start, &[(Sign::Kept, "a\n"), (Sign::Removed, "b\n"), (Sign::Kept, "c\n")]);
+        let twice = "a\nb\nc\n-\na\nb\nc\n";
+        assert_eq!(applied(twice, &[change(2)]).as_deref(), Some("a\nc\n-\na\nb\nc\n"), "the nearest one");
+        assert_eq!(applied(twice, &[change(4)]).as_deref(), Some("a\nb\nc\n-\na\nc\n"));
+        assert_eq!(applied(twice, &[change(2), change(2)]).as_deref(), Some("a\nc\n-\na\nc\n"));
+        assert_eq!(applied(twice, &[change(2), change(2), change(2)]), None);
+    }
+}
