@@ -258,6 +258,58 @@ impl Branches {
         Ok(find(&self.table.lock(), name)?.branch.clone())
     }
 
+    /// Returns a view of what a branch was forked from, as that was then. The base shows through it
+    /// as it is now. What is written to the view is in no branch, and ends with it.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::Branches;
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/old", 0o644)?;
+    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.rename("/old", "/new")?;
+    /// let before = Vfs::builder().build(branches.before("work")?)?.context(Credentials::root());
+    /// assert!(before.stat("/old").is_ok() && before.stat("/new").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn before(&self, name: &str) -> Result<Branch, Error> {
+        Ok(self.view(self.states(name)?.0))
+    }
+
+    /// Returns a view of a branch as it is now; of one that another process uses, as it was synced
+    /// last. What is written to the view is in no branch, and ends with it.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::Branches;
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/file", "text")?;
+    /// let after = Vfs::builder().build(branches.after("work")?)?.context(Credentials::root());
+    /// work.remove_file("/file")?;
+    /// assert_eq!(after.read_to_string("/file")?, "text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn after(&self, name: &str) -> Result<Branch, Error> {
+        Ok(self.view(self.states(name)?.1))
+    }
+
+    fn view(&self, tree: Tree<Row>) -> Branch {
+        Branch(Inner::new(&self.shared, tree, None))
+    }
+
+    /// Returns what a branch was forked from, and the branch as it is now.
+    fn states(&self, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.states(&self.shared, name);
+        }
+        let table = self.table.lock();
+        let listed = find(&table, name)?;
+        Ok((listed.forked.clone(), listed.branch.0.snapshot()))
+    }
+
     /// Returns what is known of all branches, sorted by their names.
     ///
     /// ```
@@ -320,13 +372,7 @@ impl Branches {
     ///
     /// [`Change`] has an example.
     pub fn diff(&self, name: &str) -> Result<Vec<Change>, Error> {
-        if let Some(stored) = self.in_store() {
-            return stored.diff(&self.shared, name);
-        }
-        let table = self.table.lock();
-        let listed = find(&table, name)?;
-        let (old, new) = (listed.forked.clone(), listed.branch.0.snapshot());
-        drop(table);
+        let (old, new) = self.states(name)?;
         Ok(diff::changes(&old, &new, self.shared.root))
     }
 

@@ -32,7 +32,6 @@ use crate::branch::{Inner, NameHash, Shared};
 use crate::branches::{Branch, BranchInfo};
 use crate::commit;
 use crate::commit::onto_base::{self, Done, Outcome};
-use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
 use crate::rows::Row;
@@ -307,22 +306,19 @@ impl Stored {
         Err(Error::HasForks { name: name.to_owned(), forks })
     }
 
-    /// Returns how a branch differs from what it was forked from: as it is now, if it is open here,
-    /// else as it was synced last.
-    pub(crate) fn diff(&self, shared: &Shared, name: &str) -> Result<Vec<Change>, Error> {
+    /// Returns what a branch was forked from, and the branch as it is now, if it is open here, else
+    /// as it was synced last.
+    pub(crate) fn states(&self, shared: &Shared, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
         let open = self.open.lock().get(name).cloned();
-        let (old, new) = {
-            let failed = || store_error("read the branch");
-            let snapshot = self.snapshot()?;
-            let row = self.row(&*snapshot, name)?;
-            let old = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
-            let new = match &open {
-                Some(branch) => branch.0.snapshot(),
-                None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
-            };
-            (old, new)
+        let failed = || store_error("read the branch");
+        let snapshot = self.snapshot()?;
+        let row = self.row(&*snapshot, name)?;
+        let old = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
+        let new = match &open {
+            Some(branch) => branch.0.snapshot(),
+            None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
         };
-        Ok(diff::changes(&old, &new, shared.root))
+        Ok((old, new))
     }
 
     /// Commits a branch onto its parent: one batch stores the parent and drops the branch.

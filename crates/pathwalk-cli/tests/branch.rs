@@ -118,7 +118,10 @@ fn a_mounted_branch_is_changed_compared_and_committed() {
 
     let lines = "A /made/\nM /notes  (data)\nR /src -> /source/\nM /source/main  (data)\n";
     assert_eq!(ground.does(&["diff", "work"], 1), lines);
-    assert_eq!(ground.does(&["diff", "work", "--quiet"], 1), "");
+    let output = ground.run(&["diff", "work", "--as", "patch"]);
+    let (patch, left_out) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(output.status.code() == Some(1) && left_out.contains("/made"), "{left_out}");
+    assert!(ground.does(&["diff", "work", "--as", "summary"], 1).contains("/src/ -> /source/"));
     let output = ground.run(&["diff", "work", "--json"]);
     let changes: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &changes["changes"][2]["from"]), (Some(1), &"/src".into()));
@@ -126,6 +129,13 @@ fn a_mounted_branch_is_changed_compared_and_committed() {
     assert_eq!((&*ground.read("notes"), &*ground.read("source/main")), ("new", "text, changed"));
     assert!(ground.base.path().join("made").is_dir() && !ground.base.path().join("src").exists());
     assert!(ground.refuses(&["diff", "work"]).contains("there is no branch"));
+
+    // The same on another copy, without branches, by the patch.
+    let other = Ground::new();
+    fs::write(other.state.path().join("patch"), patch).unwrap();
+    other.does(&["apply", other.state.path().join("patch").to_str().unwrap()], 0);
+    assert_eq!((&*other.read("notes"), &*other.read("source/main")), ("new", "text, changed"));
+    assert!(other.refuses(&["apply", "--as", "json", "/no/such"]).contains("reading \"/no/such\""));
 }
 
 #[test]

@@ -32,6 +32,7 @@ const TABLE: &[Row] = &[
     row(&["branch", "fork"], [Some(&["one", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["a/b", "--base", "{dir}"])]),
     row(&["branch", "note"], [Some(&["one", "text", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["none", "text"])]),
     row(&["branch", "show"], [Some(&["one", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["none"])]),
+    row(&["branch", "apply"], [None, None, Some(&["/no/such/file"])]),
     row(&["branch", "drop"], [None, None, Some(&["none"])]),
     row(&["stats"], [None, None, Some(&["{dir}"])]),
     row(&["bench"], [Some(&["crtends", "--rounds", "1"]), None, Some(&["nosuch"])]),

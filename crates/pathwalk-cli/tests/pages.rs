@@ -79,6 +79,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk-bench-walktrees.1",
         "pathwalk-bench-wide.1",
         "pathwalk-bench.1",
+        "pathwalk-branch-apply.1",
         "pathwalk-branch-commit.1",
         "pathwalk-branch-diff.1",
         "pathwalk-branch-drop.1",
@@ -98,7 +99,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk.1",
     ];
     assert_eq!(names, expected);
-    assert!(told.contains("23 pages"), "{told}");
+    assert!(told.contains("24 pages"), "{told}");
     assert_eq!(std::fs::read_to_string(pages.join("pathwalk.1")).unwrap(), written(&["man"]));
     for name in names {
         renders(&pages.join(name));

@@ -9,8 +9,9 @@ mod swapped;
 use common::Ground;
 use common::trees::{change_more, differences, look, look_closely};
 use fastrand::Rng;
+use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
 use pathwalk::{
-    Context, Credentials, Errno, FallocateFlags, InodeFlags, NewKind, OpenFlags, SetTime, Timestamp, Vfs, XattrFlags,
+    Access, Context, Credentials, Errno, FallocateFlags, InodeFlags, NewKind, OpenFlags, SetTime, Timestamp, Vfs, XattrFlags,
 };
 use pathwalk_branch::{Aspects, Branches, ConflictKind, Error};
 use pathwalk_memfs::MemFs;
@@ -87,6 +88,30 @@ fn the_base_becomes_what_the_branch_was() {
         assert_eq!(ground.base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT));
         assert!(matches!(ground.branches.commit("work"), Err(Error::NoBranch(_))));
     }
+}
+
+#[test]
+fn lists_and_times_of_directories_are_those_of_the_branch() {
+    let of_mode = Acl::from_mode(0o750);
+    let [user, group, other] = of_mode.entries() else { panic!("it has three entries") };
+    let more = [AclTag::User(7), AclTag::Mask].map(|tag| AclEntry { tag, grants: Access::READ });
+    let list = Acl::new(vec![*user, more[0], *group, more[1], *other]);
+    let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+    base.set_acl("/", AclKind::Default, Some(&list)).unwrap();
+    base.mkdir("/d", 0o755).unwrap();
+    let branches = Branches::new(base.clone()).unwrap();
+    let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    context.write("/listed", "text").unwrap();
+    context.write("/plain", "text").unwrap();
+    context.set_acl("/plain", AclKind::Access, None).unwrap();
+    let early = Timestamp { seconds: 1, nanoseconds: 5 };
+    context.utimes("/d", SetTime::Keep, SetTime::To(early)).unwrap();
+    let of = |context: &Context, path| (context.acl(path, AclKind::Access).unwrap(), context.stat(path).unwrap().mode);
+    let expected = ["/listed", "/plain"].map(|path| of(&context, path));
+    branches.commit("work").unwrap();
+    assert_eq!(["/listed", "/plain"].map(|path| of(&base, path)), expected);
+    assert!(expected[0].0.is_some() && expected[1].0.is_none());
+    assert_eq!(base.stat("/d").unwrap().mtime, early);
 }
 
 #[test]

@@ -1,18 +1,20 @@
 //! The command `pathwalk branch`: writable branches of a directory, and what they changed.
 //!
 //! - [`place`]: the directory, and the store of its branches;
-//! - [`shown`]: branches, changes and conflicts as text and as JSON.
+//! - [`shown`]: branches, changes and conflicts as text and as JSON;
+//! - [`written`]: changes in the formats of `pathwalk-changes`.
 //!
-//! What always holds: the directory itself is changed by `commit` alone, and by nothing if that
-//! reports conflicts.
+//! What always holds: the directory itself is changed by `commit` and `apply` alone, and by nothing
+//! if `commit` reports conflicts.
 
 pub(crate) mod place;
 mod shown;
+mod written;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use pathwalk_branch::{Branches, Error};
 use pathwalk_hostfs::Coherence;
 
@@ -107,12 +109,22 @@ enum Command {
         /// Name of the branch
         #[arg(value_name = "NAME")]
         name: String,
-        /// Say by the exit code alone whether anything was changed
-        #[arg(short, long)]
-        quiet: bool,
-        /// Print JSON instead of lines
-        #[arg(long, conflicts_with = "quiet")]
+        /// Form in which it is printed
+        #[arg(long = "as", value_name = "FORM", value_enum, default_value_t = Form::Lines)]
+        form: Form,
+        /// Print the names and kinds of changes as JSON
+        #[arg(long, conflicts_with = "form")]
         json: bool,
+    },
+    /// Apply changes that were printed to the base, of this branch or another one
+    #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]
+    Apply {
+        /// Form of the changes
+        #[arg(long = "as", value_name = "FORM", value_enum, default_value_t = Applied::Patch)]
+        form: Applied,
+        /// File that has them
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Apply what a branch changed to the branch of which it was made, or to the base; then the
     /// branch is gone
@@ -134,6 +146,28 @@ enum Command {
     },
 }
 
+/// The form in which changes are printed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// A letter and a path on each line, as git status has it
+    Lines,
+    /// A table with sizes, in which renames are found by what files contain
+    Summary,
+    /// A patch in git's format, binary files too; what it cannot hold is told
+    Patch,
+    /// All that nodes have, as one JSON object on each line
+    Json,
+}
+
+/// The form in which changes are applied.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Applied {
+    /// A patch, as git diff and diff --as patch print it
+    Patch,
+    /// What diff --as json prints
+    Json,
+}
+
 /// Does what one of the commands says.
 pub(crate) fn run(args: &BranchArgs) -> anyhow::Result<ExitCode> {
     carry_out(args).map_err(|error| match error.downcast_ref() {
@@ -144,38 +178,36 @@ pub(crate) fn run(args: &BranchArgs) -> anyhow::Result<ExitCode> {
 
 fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
     let place = Place::find(&args.base, args.store.as_deref())?;
-    let missing = if matches!(args.command, Command::Fork { .. }) { Missing::Make } else { Missing::Fail };
     // Each command asks the base once, and ends.
-    let branches = place.open(Coherence::Exclusive, None, missing)?;
+    let open = |missing| place.open(Coherence::Exclusive, None, missing);
+    let there = || open(Missing::Fail);
     match &args.command {
-        Command::List { json } => list(&branches, &place.base, *json),
-        Command::Show { name, json } => show(&branches, name, *json),
+        Command::List { json } => return list(&there()?, &place.base, *json),
+        Command::Show { name, json } => return show(&there()?, name, *json),
         Command::Fork { name, from, note } => {
+            let branches = open(Missing::Make)?;
             branches.fork_only(from.as_deref(), name)?;
             if let Some(note) = note {
                 branches.set_note(name, note)?;
             }
-            Ok(ExitCode::SUCCESS)
         }
-        Command::Note { name, note } => {
-            branches.set_note(name, note)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Diff { name, quiet, json } => {
-            let changes = branches.diff(name)?;
-            if *json {
-                output::print_json(&shown::changes_json(&changes))?;
-            } else if !quiet {
-                output::print_unbroken(&shown::changes(&changes))?;
-            }
-            Ok(exits::of_answer(changes.is_empty()))
-        }
-        Command::Commit { name, json } => commit(&branches, name, *json),
-        Command::Drop { name } => {
-            branches.drop(name)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Note { name, note } => there()?.set_note(name, note)?,
+        Command::Diff { name, form, json } => return diff(&there()?, name, *form, *json),
+        Command::Apply { form, file } => written::apply(&place.base, *form, file)?,
+        Command::Commit { name, json } => return commit(&there()?, name, *json),
+        Command::Drop { name } => there()?.drop(name)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn diff(branches: &Branches, name: &str, form: Form, json: bool) -> anyhow::Result<ExitCode> {
+    let changes = branches.diff(name)?;
+    match form {
+        _ if json => output::print_json(&shown::changes_json(&changes))?,
+        Form::Lines => output::print_unbroken(&shown::changes(&changes))?,
+        form => written::write(branches, name, &changes, form)?,
+    }
+    Ok(exits::of_answer(changes.is_empty()))
 }
 
 fn list(branches: &Branches, base: &Path, json: bool) -> anyhow::Result<ExitCode> {

@@ -147,6 +147,11 @@ impl Hand {
         if wanted == now { Ok(()) } else { self.context.set_inode_flags_at(node, "", wanted, AtFlags::EMPTY_PATH) }
     }
 
+    /// Removes the list that a directory has from the one above it, and passes on.
+    pub(super) fn inherit_nothing(&self, dir: &Handle) -> Result<(), Errno> {
+        self.set_list(dir, AclKind::Default, &None)
+    }
+
     fn set_list(&self, node: &Handle, kind: AclKind, list: &NewList) -> Result<(), Errno> {
         let list = list.as_deref().map(Acl::from_xattr).transpose()?;
         match self.context.set_acl_at(node, "", kind, list.as_ref(), AtFlags::EMPTY_PATH) {

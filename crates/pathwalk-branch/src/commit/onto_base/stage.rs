@@ -352,7 +352,8 @@ impl Stage<'_> {
         new.flags = has_new_flags.then(|| record.flags.bits());
         new.atime = (is.atime != before.atime).then(|| time(is.atime));
         new.mtime = if now.kind == FileType::Directory {
-            Some(time(is.mtime.max(now.mtime)))
+            let is_as_before = now.mtime == before.mtime;
+            Some(time(if is_as_before { is.mtime } else { is.mtime.max(now.mtime) }))
         } else {
             (is.mtime != before.mtime || what.contains(Aspects::DATA)).then(|| time(is.mtime))
         };

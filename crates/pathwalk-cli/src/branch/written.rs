@@ -1,0 +1,70 @@
+//! Changes in the formats of `pathwalk-changes`: written to standard output, and applied to a
+//! directory.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write, stdout};
+use std::path::Path;
+
+use anyhow::Context as _;
+use pathwalk::{Context, Credentials, Vfs};
+use pathwalk_bench::machine::escaped;
+use pathwalk_branch::{Branch, Branches, Change};
+use pathwalk_changes::{Format, json, left_out, patch, summary};
+use pathwalk_hostfs::{Coherence, HostFs};
+
+use super::{Applied, Form};
+use crate::output::wrap;
+
+/// Writes the changes of a branch to standard output.
+pub(super) fn write(branches: &Branches, name: &str, changes: &[Change], form: Form) -> anyhow::Result<()> {
+    let (old, new) = (shown(branches.before(name)?)?, shown(branches.after(name)?)?);
+    let mut out = BufWriter::new(stdout().lock());
+    match form {
+        Form::Lines => out.write_all(super::shown::changes(changes).as_bytes())?,
+        Form::Summary => summary::write(changes, &old, &new, wrap::width(), &mut out)?,
+        Form::Json => json::write(changes, &old, &new, &mut out)?,
+        Form::Patch => {
+            patch::write(changes, &old, &new, &mut out)?;
+            tell_left_out(changes, &old, &new)?;
+        }
+    }
+    out.flush().context("writing to standard output")
+}
+
+fn shown(branch: Branch) -> anyhow::Result<Context> {
+    Ok(Vfs::builder().build(branch).context("opening the branch")?.context(Credentials::root()))
+}
+
+/// Reports what a patch cannot hold to standard error.
+fn tell_left_out(changes: &[Change], old: &Context, new: &Context) -> anyhow::Result<()> {
+    let left = left_out(Format::Patch, changes, old, new)?;
+    if !left.is_empty() {
+        eprintln!("pathwalk: a patch cannot hold all of {} paths; diff --as json does:", left.len());
+    }
+    for one in left.iter().take(MOST_TOLD) {
+        let what: Vec<_> = one.what.iter_names().map(|(name, _)| name.to_lowercase()).collect();
+        eprintln!("  {}: {}", one.path.escape_ascii(), what.join(", "));
+    }
+    if left.len() > MOST_TOLD {
+        eprintln!("  and {} more", left.len() - MOST_TOLD);
+    }
+    Ok(())
+}
+
+/// The most paths that are named of what is left out.
+const MOST_TOLD: usize = 10;
+
+/// Applies changes from a file to a directory.
+pub(super) fn apply(directory: &Path, form: Applied, file: &Path) -> anyhow::Result<()> {
+    let shown = escaped(file).to_string();
+    let fs = HostFs::open_writable(directory)?.with_coherence(Coherence::Exclusive);
+    let onto = Vfs::builder().build(fs).context("opening the base")?.context(Credentials::root());
+    let applied = match form {
+        Applied::Patch => patch::apply(&std::fs::read(file).with_context(|| format!("reading \"{shown}\""))?, &onto),
+        Applied::Json => {
+            let input = File::open(file).with_context(|| format!("reading \"{shown}\""))?;
+            json::apply(BufReader::new(input), &onto)
+        }
+    };
+    applied.with_context(|| format!("applying \"{shown}\""))
+}
