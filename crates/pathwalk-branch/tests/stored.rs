@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
+use pathwalk::{Context, Credentials, Errno, FileSystem, OpenFlags, Vfs};
 use pathwalk_branch::{Batch, Branches, Change, Damage, DiskStore, Error, Options, Store};
 use pathwalk_hostfs::{Coherence, HostFs};
 use tempfile::TempDir;
@@ -56,6 +56,7 @@ fn all_of_a_branch_is_there_when_the_store_is_opened_again() {
         let branches = place.open();
         let work = fork(&branches, None, "work");
         work.write("/new", vec![7; 100_000]).unwrap();
+        assert_eq!(branches.get("work").unwrap().memory(), 0, "the data is on the disk");
         work.symlink("/new", "/link").unwrap();
         work.link("/new", "/dir/hard").unwrap();
         work.setxattr("/new", "user.colour", b"red", pathwalk::XattrFlags::empty()).unwrap();
