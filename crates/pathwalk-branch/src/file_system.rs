@@ -96,9 +96,10 @@ impl FileSystem for Branch {
         true
     }
 
-    /// Returns the bytes of data that all branches of the base have stored together.
+    /// Returns the bytes of data that all branches of the base have stored together; none if they
+    /// are in a store, which has them elsewhere.
     fn memory(&self) -> u64 {
-        self.0.shared.store.bytes()
+        if self.0.shared.stored.is_some() { 0 } else { self.0.shared.store.bytes() }
     }
 
     /// Makes the whole branch durable, if it has a store.

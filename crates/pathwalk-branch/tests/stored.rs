@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
+use pathwalk::{Context, Credentials, Errno, FileSystem, OpenFlags, Vfs};
 use pathwalk_branch::{Batch, Branches, Change, Damage, DiskStore, Error, Options, Store};
 use pathwalk_hostfs::{Coherence, HostFs};
 use tempfile::TempDir;
@@ -56,6 +56,7 @@ fn all_of_a_branch_is_there_when_the_store_is_opened_again() {
         let branches = place.open();
         let work = fork(&branches, None, "work");
         work.write("/new", vec![7; 100_000]).unwrap();
+        assert_eq!(branches.get("work").unwrap().memory(), 0, "the data is on the disk");
         work.symlink("/new", "/link").unwrap();
         work.link("/new", "/dir/hard").unwrap();
         work.setxattr("/new", "user.colour", b"red", pathwalk::XattrFlags::empty()).unwrap();
@@ -252,6 +253,54 @@ fn a_collection_leaves_what_is_shown() {
     assert!(branches.stored() < before);
     all(&get(&branches, "work"), &[("/kept", 1), ("/later", 3), ("/new", 5)]);
     all(&get(&branches, "other"), &[("/kept", 1), ("/more", 7)]);
+}
+
+/// Forks, changes, commits and drops branches of its own, beside lists that do the same.
+fn work_beside_others(place: &Place, who: u64, rounds: u64) {
+    for round in 0..rounds {
+        let branches = place.open();
+        let (own, step) = (format!("own {who}"), format!("step {who}"));
+        if round == 0 {
+            branches.fork_only(Some("common"), &own).unwrap();
+        }
+        let work = get(&branches, &own);
+        (0..round).for_each(|of| assert_eq!(work.read(format!("/{of}")).unwrap(), data(who + of), "{who}, {of}"));
+        let fork = fork(&branches, Some(&own), &step);
+        fork.write(format!("/{round}"), data(who + round)).unwrap();
+        if round % 2 == 0 {
+            branches.sync().unwrap();
+        }
+        work.write("/other", data(round)).unwrap();
+        branches.commit(&step).unwrap();
+        fork.write("/common/file", "gone with the branch").unwrap();
+        assert_eq!(work.read_to_string("/common/file").unwrap(), "text");
+        branches.collect().unwrap();
+        assert_eq!(work.read(format!("/{round}")).unwrap(), data(who + round));
+    }
+}
+
+#[test]
+fn lists_on_one_store_work_beside_each_other() {
+    let place = Place::new();
+    let branches = place.open();
+    let common = fork(&branches, None, "common");
+    common.mkdir("/common", 0o755).unwrap();
+    (0..200).for_each(|at| common.write(format!("/common/{at}"), "text").unwrap());
+    common.write("/common/file", "text").unwrap();
+    branches.sync().unwrap();
+    drop((common, branches));
+    std::thread::scope(|scope| {
+        (0..3).for_each(|who| {
+            _ = scope.spawn({
+                let place = &place;
+                move || work_beside_others(place, 100 * who, 8)
+            })
+        });
+    });
+    let branches = place.open();
+    assert_eq!(branches.check().unwrap(), []);
+    let names: Vec<_> = branches.list().unwrap().into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["common", "own 0", "own 100", "own 200"]);
 }
 
 #[test]
