@@ -310,7 +310,7 @@ pub(crate) fn rounds(mut round: impl FnMut(&mut Rng)) {
         std::env::var("PATHWALK_CHANGES_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().expect("it is a number"));
     println!("PATHWALK_CHANGES_SEED={seed}");
     let mut random = Rng::with_seed(seed);
-    let rounds = std::env::var("PATHWALK_CHANGES_ROUNDS").map_or(60, |rounds| rounds.parse().expect("it is a number"));
+    let rounds = std::env::var("PATHWALK_CHANGES_ROUNDS").map_or(20, |rounds| rounds.parse().expect("it is a number"));
     (0..rounds).for_each(|_| round(&mut random));
 }
 
