@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Ground, names};
-use pathwalk::{Context, Errno, FileType, OpenFlags, XattrFlags};
+use pathwalk::{At, AtFlags, Context, Errno, FileType, OpenFlags, SetTime, Timestamp, XattrFlags};
 use pathwalk_branch::{Aspects, Change, ConflictKind, Error};
 
 fn path(path: &str) -> Box<[u8]> {
@@ -521,5 +521,17 @@ fn a_branch_is_told_without_the_list_and_the_base_ends_with_it() {
     // The thread that passes reports on has the base until it ends.
     while std::sync::Arc::strong_count(&fs) > 1 {
         std::thread::yield_now();
+    }
+}
+
+#[test]
+fn times_of_a_link_are_attributes() {
+    for ground in Ground::each(|base| base.symlink("to", "/link").unwrap()) {
+        let context = ground.fork(None, "work");
+        let early = SetTime::To(Timestamp { seconds: 5, nanoseconds: 0 });
+        context.utimensat(At::Cwd, "/link", SetTime::Keep, early, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        let changes = ground.branches.diff("work").unwrap();
+        let path = Box::from(&b"/link"[..]);
+        assert_eq!(changes, [Change::Changed { path, kind: FileType::Symlink, what: Aspects::ATTRIBUTES }], "{}", ground.name);
     }
 }

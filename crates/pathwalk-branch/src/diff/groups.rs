@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pathwalk::FileType;
+
 use crate::branch::{record, shows_base_alone};
 use crate::rows::{self, Entry, Record, Row, Tag};
 use crate::tree::{Difference, Tree};
@@ -85,7 +87,8 @@ impl Group {
             return true;
         }
         match &after.origin {
-            Some(origin) if record(old, number).is_none() => !after.is_directory() && !shows_base_alone(new, number, origin),
+            _ if after.kind() != FileType::Regular => false,
+            Some(origin) if record(old, number).is_none() => !shows_base_alone(new, number, origin),
             _ => self.has(Tag::Extent),
         }
     }
