@@ -131,7 +131,7 @@ pub(crate) fn commit(branch: &str, inner: &Inner) -> Result<Outcome, Failure> {
     let running = Running::begin();
     leave_root(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700)).map_err(Failure::of_staging("make"))?;
     let staging = hand.directory(STAGING.as_bytes()).map_err(Failure::of_staging("open"))?;
-    // What is made in it has the lists that the branch has given it.
+    // What is made in it has the lists and flags that the branch has given it.
     hand.inherit_nothing(&staging).map_err(Failure::of_staging("make"))?;
     let journal = match decide(branch, &plan, &hand, &staging, &running) {
         Ok(journal) => journal,

@@ -98,10 +98,15 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
     let list = Acl::new(vec![*user, more[0], *group, more[1], *other]);
     let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
     base.set_acl("/", AclKind::Default, Some(&list)).unwrap();
+    base.mkdir("/undumped", 0o755).unwrap();
+    base.set_inode_flags("/undumped", InodeFlags::NODUMP).unwrap();
     base.mkdir("/d", 0o755).unwrap();
     base.mkdir("/e", 0o755).unwrap();
     let branches = Branches::new(base.clone()).unwrap();
     let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    base.set_inode_flags("/", InodeFlags::NODUMP).unwrap();
+    context.set_inode_flags("/undumped", InodeFlags::empty()).unwrap();
+    context.write("/undumped/plain", "text").unwrap();
     context.write("/listed", "text").unwrap();
     context.write("/plain", "text").unwrap();
     context.set_acl("/plain", AclKind::Access, None).unwrap();
@@ -111,6 +116,7 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
     let of = |context: &Context, path| (context.acl(path, AclKind::Access).unwrap(), context.stat(path).unwrap().mode);
     let expected = ["/listed", "/plain"].map(|path| of(&context, path));
     branches.commit("work").unwrap();
+    assert_eq!(base.inode_flags("/undumped/plain").unwrap(), InodeFlags::empty());
     assert_eq!(["/listed", "/plain"].map(|path| of(&base, path)), expected);
     assert!(expected[0].0.is_some() && expected[1].0.is_none());
     assert_eq!((base.stat("/d").unwrap().mtime, base.stat("/e").unwrap().atime), (early, early));

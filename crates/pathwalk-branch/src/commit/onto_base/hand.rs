@@ -147,9 +147,10 @@ impl Hand {
         if wanted == now { Ok(()) } else { self.context.set_inode_flags_at(node, "", wanted, AtFlags::EMPTY_PATH) }
     }
 
-    /// Removes the list that a directory has from the one above it, and passes on.
+    /// Removes the list and the flags that a directory has from the one above it, and passes on.
     pub(super) fn inherit_nothing(&self, dir: &Handle) -> Result<(), Errno> {
-        self.set_list(dir, AclKind::Default, &None)
+        self.set_list(dir, AclKind::Default, &None)?;
+        self.set_flags(dir, InodeFlags::empty())
     }
 
     fn set_list(&self, node: &Handle, kind: AclKind, list: &NewList) -> Result<(), Errno> {
