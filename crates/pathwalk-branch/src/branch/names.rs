@@ -270,6 +270,8 @@ pub(super) fn contents(tree: &Tree<Row>, dir: u64) -> (Stamp, Vec<u64>) {
             stamp = stamp.with(Stamp::of_name(dir, name, number));
             match record(tree, number) {
                 Some(record) if record.attributes.nlink > 0 => outlived.push(number),
+                // It outlived another directory, and is compared by itself.
+                _ if tree.get(&rows::of(number, Tag::Removed)).is_some() => {}
                 _ => stamp = stamp.with(hidden.stamp),
             }
         }

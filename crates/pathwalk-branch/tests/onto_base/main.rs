@@ -91,6 +91,27 @@ fn the_base_becomes_what_the_branch_was() {
 }
 
 #[test]
+fn a_node_that_outlived_one_of_its_directories_is_no_conflict() {
+    for ground in Ground::each(fill) {
+        let context = ground.fork(None, "work");
+        // It has a second name in "/d". Each directory is removed while it lives on, and after it.
+        ground.base.link("/d/file", "/one/of-d").unwrap();
+        ground.base.link("/d/file", "/two/of-d").unwrap();
+        ground.branches.catch_up();
+        context.remove_dir_all("/one").unwrap();
+        context.rename("/gone/in", "/in").unwrap();
+        context.remove_dir_all("/gone").unwrap();
+        context.remove_dir_all("/in").unwrap();
+        context.remove_dir_all("/d").unwrap();
+        context.remove_dir_all("/two").unwrap();
+        let expected = look_closely(&context);
+        ground.branches.commit("work").unwrap();
+        let found = look_closely(&ground.base);
+        assert!(found == expected, "on {}: {}", ground.name, differences(&found, &expected));
+    }
+}
+
+#[test]
 fn lists_and_times_of_directories_are_those_of_the_branch() {
     let of_mode = Acl::from_mode(0o750);
     let [user, group, other] = of_mode.entries() else { panic!("it has three entries") };
