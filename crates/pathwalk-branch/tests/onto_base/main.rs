@@ -153,6 +153,10 @@ fn flags_that_forbid_changes_are_committed_last() {
     base.mkdir("/dir", 0o755).unwrap();
     base.write("/dir/fixed", "old").unwrap();
     base.set_inode_flags("/dir/fixed", InodeFlags::IMMUTABLE).unwrap();
+    base.mkdir("/moved", 0o755).unwrap();
+    base.set_inode_flags("/moved", InodeFlags::IMMUTABLE).unwrap();
+    base.write("/fixed-too", "old").unwrap();
+    base.set_inode_flags("/fixed-too", InodeFlags::IMMUTABLE).unwrap();
     base.write("/plain", "old").unwrap();
     base.link("/plain", "/second").unwrap();
     let branches = Branches::new(base.clone()).unwrap();
@@ -167,6 +171,13 @@ fn flags_that_forbid_changes_are_committed_last() {
     context.set_inode_flags("/fixed", InodeFlags::empty()).unwrap();
     context.write("/fixed", "new").unwrap();
     context.set_inode_flags("/fixed", InodeFlags::APPEND).unwrap();
+    context.link("/fixed-too", "/linked").unwrap_err();
+    context.set_inode_flags("/fixed-too", InodeFlags::empty()).unwrap();
+    context.link("/fixed-too", "/linked").unwrap();
+    context.set_inode_flags("/fixed-too", InodeFlags::IMMUTABLE).unwrap();
+    context.set_inode_flags("/moved", InodeFlags::empty()).unwrap();
+    context.rename("/moved", "/there").unwrap();
+    context.set_inode_flags("/there", InodeFlags::IMMUTABLE).unwrap();
     context.set_inode_flags("/dir/fixed", InodeFlags::empty()).unwrap();
     context.remove_dir_all("/dir").unwrap();
     context.set_inode_flags("/closed", InodeFlags::empty()).unwrap();
@@ -180,7 +191,9 @@ fn flags_that_forbid_changes_are_committed_last() {
     assert_eq!(base.inode_flags("/fixed").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/new").unwrap(), InodeFlags::IMMUTABLE | InodeFlags::NODUMP);
     assert_eq!((base.lstat("/plain").unwrap().nlink, base.lstat("/undumped/link").unwrap().flags), (1, flags));
+    assert_eq!(base.inode_flags("/there").unwrap(), InodeFlags::IMMUTABLE);
     assert_eq!(base.inode_flags("/plain").unwrap(), InodeFlags::IMMUTABLE);
+    assert_eq!((base.lstat("/linked").unwrap().nlink, base.inode_flags("/linked").unwrap()), (2, InodeFlags::IMMUTABLE));
     assert_eq!(base.inode_flags("/").unwrap(), InodeFlags::APPEND);
     assert_eq!(base.inode_flags("/closed").unwrap(), InodeFlags::IMMUTABLE);
     assert_eq!(base.read_to_string("/closed/new").unwrap(), "new");

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Errno, FallocateFlags, Handle, OpenFlags, UnlinkFlags};
+use pathwalk::{Errno, FallocateFlags, Handle, LinkFlags, OpenFlags, UnlinkFlags};
 
 use super::Failure;
 use super::hand::{Hand, reserve};
@@ -30,6 +30,10 @@ impl Steps<'_> {
     /// Moves all names. A step that fails leaves what was done before.
     pub(super) fn move_names(&self) -> Result<(), Failure> {
         let puts: BTreeMap<&str, &Put> = self.journal.puts.iter().map(|put| (&*put.staged, put)).collect();
+        for link in &self.journal.links {
+            let put = puts.get(&*link.staged).copied();
+            self.link(link, put).map_err(|errno| Failure::new("link", &joined(&link.dir, &link.name), errno))?;
+        }
         for take in &self.journal.takes {
             let put = puts.get(&*take.staged).copied();
             self.take(take, put).map_err(|errno| Failure::new("remove", &joined(&take.dir, &take.name), errno))?;
@@ -40,21 +44,36 @@ impl Steps<'_> {
         Ok(())
     }
 
-    fn take(&self, take: &Take, put: Option<&Put>) -> Result<(), Errno> {
-        let (staged, node) = (take.staged.as_bytes(), take.node);
-        if self.hand.leads_to(self.staging, staged, node)? {
-            return Ok(());
-        }
-        if let Some(put) = put
-            && self.is_put(put)?
-        {
-            return Ok(());
-        }
+    /// Returns whether a node has its name in the staging directory, or had it.
+    fn is_taken(&self, take: &Take, put: Option<&Put>) -> Result<bool, Errno> {
+        let is_put = || put.map_or(Ok(false), |put| self.is_put(put));
+        Ok(self.hand.leads_to(self.staging, take.staged.as_bytes(), take.node)? || is_put()?)
+    }
+
+    /// Returns the directory of a name, whose node may be changed from then on.
+    fn open_dir_of(&self, take: &Take) -> Result<Handle, Errno> {
         let dir = self.hand.directory(&take.dir)?;
         match self.hand.find(&dir, &take.name)? {
-            Some(found) if Identity::of(&found.attributes()?) == node => self.hand.allow_changes(&found)?,
+            Some(found) if Identity::of(&found.attributes()?) == take.node => self.hand.allow_changes(&found)?,
             _ => return Err(Errno::ESTALE),
         }
+        Ok(dir)
+    }
+
+    fn link(&self, link: &Take, put: Option<&Put>) -> Result<(), Errno> {
+        if self.is_taken(link, put)? {
+            return Ok(());
+        }
+        let dir = self.open_dir_of(link)?;
+        self.hand.context.linkat(&dir, &link.name, self.staging, &link.staged, LinkFlags::empty())
+    }
+
+    fn take(&self, take: &Take, put: Option<&Put>) -> Result<(), Errno> {
+        let (staged, node) = (take.staged.as_bytes(), take.node);
+        if self.is_taken(take, put)? {
+            return Ok(());
+        }
+        let dir = self.open_dir_of(take)?;
         self.hand.allow_changes(&dir)?;
         self.hand.rename((&dir, &take.name), (self.staging, staged))?;
         if self.hand.leads_to(self.staging, staged, node)? {

@@ -18,6 +18,9 @@ pub(super) struct Journal {
     pub(super) list: u64,
     /// The name of the branch.
     pub(super) branch: String,
+    /// The names of nodes that get second ones in the staging directory, which could not be given
+    /// before their flags are cleared.
+    pub(super) links: Vec<Take>,
     /// The names that go, those in the deepest directories first.
     pub(super) takes: Vec<Take>,
     /// The names that come, those in the highest directories first.
@@ -41,7 +44,7 @@ pub(super) struct Before {
     pub(super) flags: Option<u32>,
 }
 
-/// A name that moves into the staging directory.
+/// A name that moves into the staging directory, or whose node gets a second one there.
 #[derive(Serialize, Deserialize, Debug)]
 pub(super) struct Take {
     pub(super) dir: Vec<u8>,
@@ -160,7 +163,8 @@ impl Journal {
     fn is_sound(&self) -> bool {
         let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
         let is_path = |path: &[u8]| path.is_empty() || path.split(|byte| *byte == b'/').all(is_name);
-        self.takes.iter().all(|take| is_path(&take.dir) && is_name(&take.name) && is_name(take.staged.as_bytes()))
+        let mut takes = self.links.iter().chain(&self.takes);
+        takes.all(|take| is_path(&take.dir) && is_name(&take.name) && is_name(take.staged.as_bytes()))
             && self.puts.iter().all(|put| is_path(&put.dir) && is_name(&put.name) && is_name(put.staged.as_bytes()))
             && self.surplus.iter().all(|name| is_name(name.as_bytes()))
             && self.nodes.iter().all(|node| match &node.at {

@@ -6,12 +6,12 @@
 
 mod settings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pathwalk::{AtFlags, Errno, File, FileType, Handle, InodeFlags, LinkFlags, NewKind};
 
 use super::hand::{Hand, reserve};
-use super::journal::{Before, Fill, Identity, Journal, NewData, NodeChange, Put, Take, Where, time};
+use super::journal::{Before, Fill, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
 use super::plan::{Changed, Gone, Plan};
 use super::{Failure, has_forbidding_flags};
 use crate::branch::{BaseFiles, record};
@@ -42,7 +42,7 @@ impl Stage<'_> {
     /// Fills the staging directory. Returns what is to be done then.
     pub(super) fn fill(&self, branch: &str) -> Result<Journal, Failure> {
         let mut staged = Staged::default();
-        let (takes, before) = (self.takes(&mut staged)?, self.before()?);
+        let (takes, mut before) = (self.takes(&mut staged)?, self.before()?);
         for (target, record) in self.plan.new_nodes() {
             self.new_node(target.number, record, &mut staged).map_err(self.failed("make", target.number))?;
         }
@@ -53,7 +53,8 @@ impl Stage<'_> {
         }
         // From here on, times of nodes of the base change, and data of one that was changed is
         // not read.
-        self.more_names(&mut staged)?;
+        let (links, of_linked) = self.more_names(&mut staged)?;
+        before.extend(of_linked);
         let puts = self.puts(&mut staged)?;
         let surplus = self.surplus(&staged);
         let mut nodes = Vec::new();
@@ -61,11 +62,21 @@ impl Stage<'_> {
             let data = data.remove(&changed.number);
             nodes.push(self.change(changed, data).map_err(self.failed("change", changed.number))?);
         }
+        nodes.extend(self.flagged_again()?);
         for (target, record) in self.plan.new_nodes() {
             let later = self.later(target.number, record, staged.new[&target.number]);
             nodes.extend(later.map_err(self.failed("make", target.number))?);
         }
-        Ok(Journal { list: self.plan.inner.shared.identity(), branch: branch.to_owned(), takes, puts, surplus, nodes, before })
+        Ok(Journal {
+            list: self.plan.inner.shared.identity(),
+            branch: branch.to_owned(),
+            links,
+            takes,
+            puts,
+            surplus,
+            nodes,
+            before,
+        })
     }
 
     /// Returns what moves of names, and reserved space, change beside.
@@ -75,8 +86,12 @@ impl Stage<'_> {
         let changed = self.plan.changed.iter().filter(is_changed).map(|changed| &changed.node);
         let mut found = BTreeMap::new();
         for node in changed.chain(self.plan.gone.iter().flat_map(|gone| [&gone.dir, &gone.node])) {
-            let before = self.before_of(node).map_err(|errno| Failure::new("look at", b"the base", errno))?;
-            found.insert(before.path.clone(), before);
+            match self.before_of(node) {
+                Ok(before) => _ = found.insert(before.path.clone(), before),
+                // The base has removed the name by which it was found, and it has others.
+                Err(Errno::ESTALE) if node.kind() != FileType::Directory => {}
+                Err(errno) => return Err(Failure::new("look at", b"the base", errno)),
+            }
         }
         Ok(found.into_values().collect())
     }
@@ -90,6 +105,27 @@ impl Stage<'_> {
         let path = self.plan.base.path(node).ok_or(Errno::ESTALE)?.into_vec();
         let mtime = time(attributes.mtime);
         Ok(Before { path, node: Identity::of(&attributes), mtime, flags })
+    }
+
+    /// Returns what gives nodes of the base, of which nothing changes but names, their flags again,
+    /// which are cleared meanwhile.
+    fn flagged_again(&self) -> Result<Vec<NodeChange>, Failure> {
+        let changed = self.plan.changed.iter().map(|changed| changed.number).collect();
+        let named = self.plan.come.keys().copied().chain(self.plan.gone.iter().map(|gone| gone.number));
+        let named: BTreeSet<u64> = named.filter(|number| self.plan.lives(*number)).collect();
+        let again = |number: &u64| self.flags_again(*number).map_err(self.failed("look at", *number)).transpose();
+        named.difference(&changed).filter_map(again).collect()
+    }
+
+    fn flags_again(&self, number: u64) -> Result<Option<NodeChange>, Errno> {
+        let Some(record) = record(self.plan.tree, number).filter(|record| record.origin.is_some()) else { return Ok(None) };
+        let now = self.plan.copied_from(number)?.attributes()?;
+        if !has_forbidding_flags(&now) {
+            return Ok(None);
+        }
+        let setting = Setting { flags: Some(record.flags.bits()), ..Setting::default() };
+        let at = Where::Path(self.plan.final_path(number)?);
+        Ok(Some(NodeChange { at, node: Identity::of(&now), data: None, setting }))
     }
 
     fn failed(&self, action: &'static str, number: u64) -> impl FnOnce(Errno) -> Failure {
@@ -206,21 +242,40 @@ impl Stage<'_> {
     }
 
     /// Adds second names of nodes that get more names than go. A node of the base gets them by one
-    /// that it has.
-    fn more_names(&self, staged: &mut Staged) -> Result<(), Failure> {
+    /// that it has. Returns those that it gets only once its flags are cleared, and what such nodes
+    /// have before.
+    fn more_names(&self, staged: &mut Staged) -> Result<(Vec<Take>, Vec<Before>), Failure> {
+        let (mut links, mut before) = (Vec::new(), Vec::new());
         for (number, names) in &self.plan.come {
             let sources = staged.sources.entry(*number).or_default();
             while sources.len() < names.len() {
                 let name = format!("l{number}.{}", sources.len());
                 let linked = match sources.first().filter(|_| staged.new.contains_key(number)) {
                     Some(first) => self.link(self.staging, first.as_bytes(), &name),
-                    None => self.link_of_base(*number, &name),
+                    None => match self.link_of_base(*number, &name) {
+                        Err(Errno::EPERM) => self.later_link(*number, &name).map(|(link, of_node)| {
+                            links.push(link);
+                            before.push(of_node);
+                        }),
+                        linked => linked,
+                    },
                 };
                 linked.map_err(self.failed("link", *number))?;
                 sources.push(name);
             }
         }
-        Ok(())
+        Ok((links, before))
+    }
+
+    /// Returns the link of a node that gets it only once its flags are cleared: `EPERM` if it has no
+    /// such flags.
+    fn later_link(&self, number: u64, name: &str) -> Result<(Take, Before), Errno> {
+        let node = self.plan.copied_from(number)?;
+        let before = self.before_of(&node)?;
+        before.flags.ok_or(Errno::EPERM)?;
+        let (dir, of) = self.plan.base.place(&node)?;
+        let dir = self.plan.base.path(&dir).ok_or(Errno::ESTALE)?.into_vec();
+        Ok((Take { dir, name: of.into_vec(), node: before.node, staged: name.to_owned() }, before))
     }
 
     fn link(&self, dir: &Handle, name: &[u8], to: &str) -> Result<(), Errno> {
