@@ -267,8 +267,8 @@ impl Stage<'_> {
         Ok((links, before))
     }
 
-    /// Returns the link of a node that gets it only once its flags are cleared: `EPERM` if it has no
-    /// such flags.
+    /// Returns the link of a node that gets it only once its flags are cleared: `EPERM` if it has
+    /// none.
     fn later_link(&self, number: u64, name: &str) -> Result<(Take, Before), Errno> {
         let node = self.plan.copied_from(number)?;
         let before = self.before_of(&node)?;
