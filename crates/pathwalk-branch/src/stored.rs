@@ -358,7 +358,7 @@ impl Stored {
         let (branch, onto) = (self.get(shared, name)?, self.get(shared, &parent)?);
         let home = onto.0.home().ok_or_else(|| Error::NoBranch(parent.clone()))?;
         // An older state of the parent must not be stored over the merged one.
-        let _saving = home.saving.lock();
+        let saving = home.saving.lock();
         let mut refused = None;
         let store = |merged: &Tree<Row>| {
             let stored = self.change(&shared.base, "store the commit", |step| {
@@ -372,6 +372,8 @@ impl Stored {
             })
         };
         let conflicts = commit::commit(&forked, &branch.0.snapshot(), &onto.0, store);
+        // The table is locked before it, or without it.
+        drop(saving);
         if let Some(error) = refused {
             return Err(error);
         }

@@ -11,7 +11,7 @@ use pathwalk::{
 };
 
 use crate::error::Error;
-use crate::path::{ROOT, join, split};
+use crate::path::{ROOT, join, split, upwards};
 
 /// A tree.
 pub(crate) struct Tree {
@@ -141,6 +141,25 @@ impl Tree {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Makes the directories above a path that are missing.
+    pub(crate) fn make_directories(&self, mode: u16, path: &[u8]) -> Result<(), Error> {
+        let mut missing = Vec::new();
+        for dir in upwards(path).skip(1) {
+            if self.look(dir)?.is_some() {
+                break;
+            }
+            missing.push(dir);
+        }
+        for dir in missing.into_iter().rev() {
+            let make = || {
+                let (above, name) = self.place(dir)?;
+                self.context.mkdirat(&above, name, mode)
+            };
+            make().map_err(Error::tree("make", dir))?;
         }
         Ok(())
     }

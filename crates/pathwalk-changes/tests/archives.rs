@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Copied, Node, Scene, Scope, assert_same, look, rounds, shown};
+use common::{Copied, Node, Scene, Scope, assert_same, beside_outside, look, rounds, shown};
 use pathwalk::{Context, Credentials, FileType, InodeFlags, OpenFlags, Vfs};
 use pathwalk_changes::{Error, Format, LeftOut, Lost, Position, json, left_out, oci, tar};
 use pathwalk_memfs::MemFs;
@@ -273,19 +273,7 @@ fn archive(kind: ::tar::EntryType, name: &str, target: &str, data: &[u8]) -> Vec
 #[test]
 fn nothing_outside_is_touched() {
     use ::tar::EntryType;
-    let context = memory();
-    for dir in ["/root", "/outside"] {
-        context.mkdir(dir, 0o755).expect("there is room");
-    }
-    context.write("/outside/file", "kept").expect("there is room");
-    context.symlink("/outside", "/root/link").expect("there is room");
-    context.symlink("/outside/file", "/root/file").expect("there is room");
-    context.create_dir_all("/root/elsewhere/below").expect("there is room");
-    context.write("/root/elsewhere/file", "kept\n").expect("there is room");
-    context.write("/root/elsewhere/below/file", "kept\n").expect("there is room");
-    context.symlink("elsewhere", "/root/way").expect("there is room");
-    let mut inside = context.clone();
-    inside.chroot("/root").expect("it is there");
+    let (context, inside) = beside_outside();
     let before = look(&context);
     for path in [
         "../outside/x",

@@ -4,7 +4,7 @@ mod common;
 
 use std::io::Cursor;
 
-use common::{Scene, Scope, assert_same, look, rounds, shown};
+use common::{Scene, Scope, assert_same, beside_outside, look, rounds, shown};
 use pathwalk::{Context, Credentials, OpenFlags, Vfs};
 use pathwalk_changes::{Error, Position, json};
 use pathwalk_memfs::MemFs;
@@ -118,18 +118,7 @@ fn document(lines: &[&str]) -> String {
 
 #[test]
 fn nothing_outside_is_touched() {
-    let context = empty();
-    context.mkdir("/root", 0o755).expect("there is room");
-    context.mkdir("/outside", 0o755).expect("there is room");
-    context.write("/outside/file", "kept").expect("there is room");
-    context.symlink("/outside", "/root/link").expect("there is room");
-    context.symlink("/outside/file", "/root/file").expect("there is room");
-    context.create_dir_all("/root/elsewhere/below").expect("there is room");
-    context.write("/root/elsewhere/file", "kept\n").expect("there is room");
-    context.write("/root/elsewhere/below/file", "kept\n").expect("there is room");
-    context.symlink("elsewhere", "/root/way").expect("there is room");
-    let mut inside = context.clone();
-    inside.chroot("/root").expect("it is there");
+    let (context, inside) = beside_outside();
     let before = look(&context);
     let node = r#"{"kind":"file","mode":420,"uid":0,"gid":0,"size":1,"mtime":{"seconds":0,"nanoseconds":0}}"#;
     let refused = |line: &str| json::apply(Cursor::new(document(&[line])), &inside).expect_err(line);

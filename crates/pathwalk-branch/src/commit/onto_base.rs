@@ -129,10 +129,11 @@ pub(crate) fn commit(branch: &str, inner: &Inner) -> Result<Outcome, Failure> {
         return Ok(done(None));
     }
     let running = Running::begin();
-    leave_root(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700)).map_err(Failure::of_staging("make"))?;
+    let made = leave_root(&hand, || hand.context.mkdirat(&hand.root, STAGING, 0o700));
+    // Another commit is under way.
+    let made = made.map_err(|errno| if errno == Errno::EEXIST { Errno::EBUSY } else { errno });
+    made.map_err(Failure::of_staging("make"))?;
     let staging = hand.directory(STAGING.as_bytes()).map_err(Failure::of_staging("open"))?;
-    // What is made in it has the lists and flags that the branch has given it.
-    hand.inherit_nothing(&staging).map_err(Failure::of_staging("make"))?;
     let journal = match decide(branch, &plan, &hand, &staging, &running) {
         Ok(journal) => journal,
         Err(failure) => {
@@ -181,6 +182,8 @@ pub(crate) fn recover(base: &Context) -> Result<Option<Done>, Failure> {
 /// Stages all, and puts the journal into its place.
 fn decide(branch: &str, plan: &Plan<'_>, hand: &Hand, staging: &Handle, running: &Running) -> Result<Journal, Failure> {
     write(hand, staging, OWNER, running.describe().as_bytes()).map_err(Failure::of_staging("write into"))?;
+    // What is made in it has the lists and flags that the branch has given it.
+    hand.inherit_nothing(staging).map_err(Failure::of_staging("change"))?;
     let journal = Stage { hand, staging, plan }.fill(branch)?;
     let bytes = journal.to_bytes().map_err(Failure::of_staging("write the journal in"))?;
     let decided = || {

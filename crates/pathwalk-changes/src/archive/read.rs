@@ -224,7 +224,7 @@ impl Applying<'_> {
 
     fn make(&mut self, entry: &Entry, body: &mut dyn Read) -> Result<(), Error> {
         let path = &entry.path;
-        self.make_directories(path)?;
+        self.tree.make_directories(0o755, path)?;
         match &entry.what {
             What::Link(to) => {
                 self.clear(path)?;
@@ -258,25 +258,6 @@ impl Applying<'_> {
     /// Removes what is at a path.
     fn clear(&self, path: &[u8]) -> Result<(), Error> {
         if self.tree.look(path)?.is_some() { self.tree.remove(path) } else { Ok(()) }
-    }
-
-    /// Makes the directories above a path that an archive leaves out.
-    fn make_directories(&self, path: &[u8]) -> Result<(), Error> {
-        let mut missing = Vec::new();
-        for dir in upwards(path).skip(1) {
-            if self.tree.look(dir)?.is_some() {
-                break;
-            }
-            missing.push(dir);
-        }
-        for dir in missing.into_iter().rev() {
-            let make = || {
-                let (above, name) = self.tree.place(dir)?;
-                self.tree.context.mkdirat(&above, name, 0o755)
-            };
-            make().map_err(Error::tree("make", dir))?;
-        }
-        Ok(())
     }
 
     fn finish(&self) -> Result<(), Error> {

@@ -250,7 +250,7 @@ impl Staged<'_> {
 
     fn come(&mut self, at: usize, file: &FilePatch<'_>, new: &PathBytes) -> Result<(), Error> {
         if let Some(place) = self.places.get(&at) {
-            self.make_directories(new)?;
+            self.tree.make_directories(0o777 & !self.tree.umask, new)?;
             match self.tree.look(new)? {
                 // One with nothing but directories in it, of which git does not know.
                 Some(node) if node.kind() == FileType::Directory => {
@@ -267,25 +267,6 @@ impl Staged<'_> {
             if before.kind == FileType::Regular && mode.applied(before.mode) != before.mode {
                 self.chmod(new, mode.applied(before.mode))?;
             }
-        }
-        Ok(())
-    }
-
-    /// Makes the directories above a path that are missing.
-    fn make_directories(&self, path: &[u8]) -> Result<(), Error> {
-        let mut missing = Vec::new();
-        for dir in upwards(path).skip(1) {
-            if self.tree.look(dir)?.is_some() {
-                break;
-            }
-            missing.push(dir);
-        }
-        for dir in missing.into_iter().rev() {
-            let make = || {
-                let (above, name) = self.tree.place(dir)?;
-                self.tree.context.mkdirat(&above, name, 0o777 & !self.tree.umask)
-            };
-            make().map_err(Error::tree("make", dir))?;
         }
         Ok(())
     }

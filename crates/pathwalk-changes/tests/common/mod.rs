@@ -328,3 +328,22 @@ pub(crate) fn shown(changes: &[Change]) -> String {
     };
     changes.iter().map(line).collect()
 }
+
+/// Returns a context on a tree, and one on its directory "root", out of which links lead, and in
+/// which one leads elsewhere.
+pub(crate) fn beside_outside() -> (Context, Context) {
+    let context = Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root());
+    for dir in ["/root", "/outside"] {
+        context.mkdir(dir, 0o755).expect("there is room");
+    }
+    context.write("/outside/file", "kept\n").expect("there is room");
+    context.symlink("/outside", "/root/link").expect("there is room");
+    context.symlink("../outside/file", "/root/file").expect("there is room");
+    context.create_dir_all("/root/elsewhere/below").expect("there is room");
+    context.write("/root/elsewhere/file", "kept\n").expect("there is room");
+    context.write("/root/elsewhere/below/file", "kept\n").expect("there is room");
+    context.symlink("elsewhere", "/root/way").expect("there is room");
+    let mut inside = context.clone();
+    inside.chroot("/root").expect("it is there");
+    (context, inside)
+}
