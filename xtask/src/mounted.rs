@@ -21,6 +21,10 @@ pub(crate) fn adapted(mut program: Program) -> Program {
     program.steps.retain(|Step { actor, op }| !is_hidden(*actor, op));
     for Step { op, .. } in &mut program.steps {
         without_what_tmpfs_lacks(op);
+        // What is copied may fill one side, and not the other.
+        if let Op::CopyRange { length, .. } = op {
+            *length = (*length).min(1 << 20);
+        }
         // The kernel keeps no time of birth, and is not to ask for it.
         if let Op::Stat { flags, .. } | Op::Statx { flags, .. } = op {
             *flags -= AtFlags::DONT_SYNC;
@@ -30,7 +34,7 @@ pub(crate) fn adapted(mut program: Program) -> Program {
 }
 
 /// Returns whether the server is not told what the result depends on: whether the caller has the
-/// capability to take suid and sgid bits, or to leave them.
+/// capability to take suid and sgid bits or to leave them.
 fn is_hidden(actor: Actor, op: &Op) -> bool {
     let is_none = |owner: Owner| owner.0.is_none_or(|id| id == u32::MAX);
     let keeps_bits = actor.has(Capabilities::FSETID);
@@ -44,11 +48,18 @@ fn is_hidden(actor: Actor, op: &Op) -> bool {
     }
 }
 
+/// Returns whether a file is to have a capability. The kernel takes it at a change of data by the
+/// request that it sends for `chown(-1, -1)`, which takes suid and sgid bits too.
+fn sets_capability(op: &Op) -> bool {
+    matches!(op, Op::SetXattr { name, .. } if name.0 == b"security.capability")
+}
+
 /// Returns the transcript of a side without what cannot be compared.
 pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Transcript {
     let locks = |op: &Op| matches!(op, Op::SetFlags { set, .. } if set.intersects(InodeFlags::APPEND | InodeFlags::IMMUTABLE));
     let has_locked = program.steps.iter().any(|step| locks(&step.op));
     // The kernel does not write the times of a pipe of FUSE that is written.
+    let sets_times = program.steps.iter().any(|step| matches!(step.op, Op::Times { .. }));
     let mut has_other_times = program.steps.iter().any(|step| matches!(step.op, Op::Mknod { kind: Kind::Fifo, .. }));
     for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
         match (&step.op, &mut outcome.answer) {
@@ -66,6 +77,13 @@ pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Trans
             (_, Answer::Failed(errno)) if has_locked => *errno = Errno::EPERM,
             _ => {}
         }
+    }
+    if program.steps.iter().any(|step| sets_capability(&step.op)) {
+        transcript.nodes_mut(|node| node.mode &= !0o6000);
+    }
+    if has_other_times && sets_times {
+        // A time that was set is written over on one side only.
+        transcript.nodes_mut(|node| node.mtime = Time::Step(None));
     }
     if has_other_times {
         transcript.nodes_mut(|node| [&mut node.mtime, &mut node.ctime].into_iter().for_each(Time::forget_step));

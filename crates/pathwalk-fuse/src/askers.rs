@@ -70,6 +70,17 @@ fn asker(base: &Context, credentials: Credentials, set_id: SetId) -> Context {
     context
 }
 
+/// Returns whether a process, which waits for an answer meanwhile, has `CAP_SYS_ADMIN` in this
+/// process's user namespace. Of a process that this one does not see, its user decides.
+pub(crate) fn is_administrator(uid: u32, process: u32) -> bool {
+    const SYS_ADMIN: u32 = 21;
+    let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/user")).ok();
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return uid == 0 };
+    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    let has = effective.is_some_and(|effective| effective >> SYS_ADMIN & 1 == 1);
+    has && namespace(&process.to_string()) == namespace("self")
+}
+
 /// Returns the groups of a process, which waits for an answer meanwhile. None are known of a
 /// process in a namespace that this one does not see.
 fn groups_of(process: u32) -> Vec<u32> {

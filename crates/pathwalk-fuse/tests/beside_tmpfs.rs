@@ -207,3 +207,24 @@ fn the_bit_of_a_group_stays_for_its_members() {
         answers
     });
 }
+
+/// Names of attributes that only an administrator sees. A request does not tell the capabilities of
+/// its caller.
+#[test]
+fn trusted_attributes_are_listed_for_administrators() {
+    use rustix::fs::{XattrFlags, setxattr};
+    compare(|dir| {
+        fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
+        open(&dir.join("a"));
+        for name in ["trusted.b", "security.c", "trusted.d"] {
+            setxattr(dir.join("a"), name, b"", XattrFlags::CREATE).unwrap();
+        }
+        let without = "--inh-caps=-sys_admin --bounding-set=-sys_admin";
+        let list = |ids: &str| {
+            let ids = ids.split_ascii_whitespace();
+            let told = Command::new("setpriv").args(ids).args(["getfattr", "-m", "-", "a"]).current_dir(dir).output().unwrap();
+            format!("{} {}", told.status, String::from_utf8_lossy(&told.stdout))
+        };
+        ["", "--reuid=1000 --clear-groups", without].into_iter().map(list).collect()
+    });
+}

@@ -115,7 +115,7 @@ fn commit_forks(branches: &Branches, depth: &mut usize) -> Result<()> {
 /// Forks a branch, changes what is there, and drops the fork.
 fn wreck(branches: &Branches, name: &str) -> Result<()> {
     let fork = branches.fork(Some(name), "wrecked")?;
-    let context = Vfs::builder().build(fork)?.context(Credentials::root());
+    let context = Vfs::builder().budget(BUDGET).build(fork)?.context(Credentials::root());
     for entry in context.read_dir("/")? {
         let path = [b"/", entry?.name()].concat();
         // Some files cannot be removed.

@@ -9,6 +9,9 @@ use pathwalk_branch::{Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 
+/// Bytes of each tree's caches: there are many trees, with few nodes.
+const BUDGET: u64 = 2 << 20;
+
 /// A base, and what keeps it.
 #[allow(dead_code, reason = "not every test uses all of it")]
 pub(crate) struct Ground {
@@ -30,10 +33,10 @@ impl Ground {
         let new_directory = || tempfile::tempdir().expect("there is room");
         let (directory, store) = ((name != "memory").then(new_directory), (name == "host, stored").then(new_directory));
         let base = match &directory {
-            None => Vfs::builder().build(MemFs::new()),
+            None => Vfs::builder().budget(BUDGET).build(MemFs::new()),
             Some(directory) => {
                 let host = HostFs::open_writable(directory.path()).expect("it is there");
-                Vfs::builder().build(host.with_coherence(Coherence::Exclusive))
+                Vfs::builder().budget(BUDGET).build(host.with_coherence(Coherence::Exclusive))
             }
         };
         let base = base.expect("there is a root").context(Credentials::root());
@@ -66,13 +69,13 @@ impl Ground {
     /// Forks a branch, and returns a context on it.
     pub(crate) fn fork(&self, parent: Option<&str>, name: &str) -> Context {
         let branch = self.branches.fork(parent, name).expect("the name is free");
-        Vfs::builder().build(branch).expect("there is a root").context(Credentials::root())
+        Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
     }
 
     /// Returns a further context on a branch, with caches of its own.
     pub(crate) fn again(&self, name: &str) -> Context {
         let branch = self.branches.get(name).expect("there is one");
-        Vfs::builder().build(branch).expect("there is a root").context(Credentials::root())
+        Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
     }
 }
 

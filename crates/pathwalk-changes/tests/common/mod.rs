@@ -241,15 +241,18 @@ pub(crate) struct Scene {
     pub(crate) changes: Vec<Change>,
 }
 
+/// Bytes of each tree's caches: there are thousands of small trees.
+const BUDGET: u64 = 2 << 20;
+
 pub(crate) fn context(branch: Branch) -> Context {
-    Vfs::builder().build(branch).expect("there is a root").context(Credentials::root())
+    Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
 }
 
 impl Scene {
     /// Makes a random base, a random branch of it, and a random fork of that or of the base.
     pub(crate) fn random(random: &mut Rng, scope: Scope) -> Scene {
         loop {
-            let base = Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root());
+            let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).expect("there is a root").context(Credentials::root());
             let steps = random.usize(..80);
             let scene = Scene::of(&base, random.bool(), |context| (0..steps).for_each(|_| change(context, random, scope)));
             if scene.is_told() {

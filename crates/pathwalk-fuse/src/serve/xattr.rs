@@ -4,7 +4,7 @@ use pathwalk::{AtFlags, Errno, InodeFlags, XattrFlags, copy_xattr};
 
 use super::Call;
 use crate::abi::{FsXattr, GetXattrIn, GetXattrOut, IoctlIn, IoctlOut, SETXATTR_ACL_KILL_SGID, SetXattrIn};
-use crate::askers::SetId;
+use crate::askers::{self, SetId};
 use crate::notice::Notice;
 use crate::request::Body;
 
@@ -33,6 +33,12 @@ const SHARED: [(InodeFlags, u32); 7] = [
     (InodeFlags::DAX, 0x8000),
 ];
 
+/// Returns whether only a caller with `CAP_SYS_ADMIN` sees this attribute: `xattr(7)`. The kernel
+/// checks that for each call but for lists.
+fn is_trusted(name: &[u8]) -> bool {
+    name.starts_with(b"trusted.")
+}
+
 impl Call<'_> {
     pub(super) fn getxattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let GetXattrIn { size, .. } = body.take()?;
@@ -45,7 +51,11 @@ impl Call<'_> {
         let GetXattrIn { size, .. } = body.take()?;
         let handle = self.node()?;
         let list = self.context(SetId::Kept).listxattrat(&handle, "", ITSELF)?;
-        self.put_value(list.as_bytes(), size)
+        if !list.iter().any(is_trusted) || askers::is_administrator(self.header.uid, self.header.pid) {
+            return self.put_value(list.as_bytes(), size);
+        }
+        let shown: Vec<&[u8]> = list.as_bytes().split_inclusive(|byte| *byte == 0).filter(|name| !is_trusted(name)).collect();
+        self.put_value(&shown.concat(), size)
     }
 
     /// Puts a value, or its size for a request that asks for that.
