@@ -23,6 +23,7 @@ use crate::askers::Askers;
 use crate::counts::{Counts, Share};
 use crate::device::Device;
 use crate::flights::{Flights, Place};
+use crate::mounted::Pinned;
 use crate::notice::Notice;
 use crate::notifier::{Notifier, Round};
 use crate::reply::Reply;
@@ -92,6 +93,14 @@ impl Session {
     pub(crate) fn has_ended(&self) -> bool {
         let running = self.running.lock();
         running.serving == 0 && !running.notifies
+    }
+
+    /// Returns what the kernel holds.
+    pub(crate) fn pinned(&self) -> Pinned {
+        let Session { server, notifier, .. } = self;
+        let (nodes, lookups) = server.nodes.counts();
+        let (bound, asked_to_forget) = (notifier.bound(), notifier.asked());
+        Pinned { nodes, lookups, open_files: server.files.count() + server.untold.count(), bound, asked_to_forget }
     }
 
     /// Waits until the mount has ended, and all its threads have.
