@@ -61,7 +61,7 @@ impl Place {
 }
 
 /// Returns the directory for the state of programs.
-fn state() -> anyhow::Result<PathBuf> {
+pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let of = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     match (of("XDG_STATE_HOME"), of("HOME")) {
         (Some(state), _) => Ok(state),
