@@ -93,7 +93,7 @@ Exit codes:
 /// The codes of `pathwalk try`.
 pub(crate) const TRY: &str = "\
 Exit codes:
-  that of the command, or:
+  0    the command ended with 0; all its codes are passed on, but:
   2    the command line is not valid
   125  it could not be tried
   126  the command cannot be run

@@ -1,6 +1,6 @@
 //! The `pathwalk` program: mounts trees, replays recorded lookups through the engine and through
-//! the kernel, explains one lookup, watches a directory, keeps branches of one, runs commands on them,
-//! and runs benches.
+//! the kernel, explains one lookup, watches a directory, keeps branches of one, tries commands on
+//! them, and runs benches.
 //!
 //! - [`args`]: the command line;
 //! - [`replay`]: every lookup answered twice, compared and timed;

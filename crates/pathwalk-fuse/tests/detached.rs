@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{Credentials, Vfs};
+use pathwalk::{Attributes, Credentials, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, Vfs};
 use pathwalk_fuse::{MountError, Options, mount_detached, serve};
 use pathwalk_memfs::MemFs;
 use rustix::fs::{Mode, OFlags, openat};
@@ -40,4 +41,37 @@ fn flags_of_a_detached_mount_count() {
     let _served = serve(&context, detached.device, &options).unwrap();
     let made = openat(&detached.mount, "new", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU);
     assert_eq!(made.unwrap_err(), rustix::io::Errno::ROFS);
+}
+
+/// An empty directory, with a count of those that have it.
+struct Counted(#[allow(dead_code, reason = "it counts")] Arc<()>);
+
+impl FileSystem for Counted {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(Node::new(NodeKey(0), Attributes::new(FileType::Directory, 0o755)))
+    }
+
+    fn attributes(&self, _: NodeKey) -> Result<Attributes, Errno> {
+        Ok(Attributes::new(FileType::Directory, 0o755))
+    }
+
+    fn lookup(&self, _: &Directory<'_>, _: Name<'_>) -> Result<Option<Node>, Errno> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn nothing_has_the_tree_once_the_end_was_waited_for() {
+    let count = Arc::new(());
+    for _ in 0..200 {
+        let context = Vfs::builder().build(Counted(Arc::clone(&count))).unwrap().context(Credentials::root());
+        let options = Options::default();
+        let Ok(detached) = mount_detached(&options) else { return eprintln!("skipped: no mount") };
+        let served = serve(&context, detached.device, &options).unwrap();
+        openat(&detached.mount, "absent", OFlags::RDONLY, Mode::empty()).unwrap_err();
+        drop((context, detached.mount));
+        served.wait();
+        drop(served);
+        assert_eq!(Arc::strong_count(&count), 1);
+    }
 }

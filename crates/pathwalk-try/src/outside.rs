@@ -181,10 +181,8 @@ fn start(trial: &Trial, theirs: OwnedFd) -> Result<Inner, Error> {
 
 /// Sends a plan in a file, since it may be longer than a message.
 fn send(plan: &Plan, channel: &Channel) -> Result<(), Error> {
-    let bytes = postcard::to_stdvec(plan).map_err(|error| Error::Outside {
-        doing: "writing down what to do",
-        error: std::io::Error::other(error),
-    })?;
+    let bytes = postcard::to_stdvec(plan)
+        .map_err(|error| Error::Outside { doing: "writing down what to do", error: std::io::Error::other(error) })?;
     const DOING: &str = "telling the inner process what to do";
     let mut file = File::from(memfd_create("plan", MemfdFlags::CLOEXEC).map_err(Error::outside(DOING))?);
     file.write_all(&bytes).and_then(|()| file.seek(SeekFrom::Start(0)).map(drop)).map_err(Error::outside(DOING))?;

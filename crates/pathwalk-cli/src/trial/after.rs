@@ -33,11 +33,7 @@ pub(super) fn settle(args: &TryArgs, place: &Place, chosen: &Chosen, outcome: &O
         told::summary(&branches, &chosen.name, &changes)?;
     }
     let fate = decide(args, &branches, chosen, &changes, outcome, code)?;
-    if args.json {
-        told::json(chosen, &changes, &fate, outcome, code)
-    } else {
-        told::fate(args, chosen, &fate)
-    }
+    if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
 }
 
 fn decide(

@@ -33,9 +33,7 @@ pub(super) fn choose(args: &TryArgs, branches: &Branches) -> anyhow::Result<(Cho
     let Some(name) = &args.branch else { return made_up(&args.command[0], of, branches) };
     match branches.fork(of, name) {
         Ok(branch) => Ok((Chosen { name: name.clone(), origin: Origin::New }, branch)),
-        Err(Error::Exists(_)) if of.is_none() => {
-            Ok((Chosen { name: name.clone(), origin: Origin::Kept }, branches.get(name)?))
-        }
+        Err(Error::Exists(_)) if of.is_none() => Ok((Chosen { name: name.clone(), origin: Origin::Kept }, branches.get(name)?)),
         Err(Error::Exists(_)) => {
             bail!("there is a branch \"{name}\" already: leave --fork-of out to go on in it, or choose another name")
         }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use pathwalk_bench::machine::escaped;
 use pathwalk_output::program;
 use pathwalk_try::Ended;
 
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &TryArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Is the process inside.
+/// Becomes the process inside.
 pub(crate) fn inside(args: &InsideArgs) -> anyhow::Result<ExitCode> {
     pathwalk_try::inside(args.descriptor)
 }
@@ -50,11 +51,19 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
     let code = match outcome.how {
         Ended::Exited(code) => code,
         Ended::Killed(signal) => 128 + signal as u8,
-        Ended::NotFound => NOT_FOUND,
-        _ => NOT_RUNNABLE,
+        Ended::NotFound => not_run(args, "it is not there", NOT_FOUND),
+        Ended::NotRunnable(errno) => not_run(args, &std::io::Error::from_raw_os_error(errno).to_string(), NOT_RUNNABLE),
+        _ => NOT_TRIED,
     };
     after::settle(args, &place, &chosen, &outcome, code)?;
     Ok(code)
+}
+
+/// Reports that the command was not run, and returns the exit code for that.
+fn not_run(args: &TryArgs, why: &str, code: u8) -> u8 {
+    let command = escaped(Path::new(&args.command[0])).to_string();
+    program::complain(&anyhow::anyhow!("running \"{command}\": {why}"));
+    code
 }
 
 /// Returns the directories of branches, which the command is not to see: in their places are empty

@@ -73,7 +73,7 @@ pub(crate) struct TryArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 

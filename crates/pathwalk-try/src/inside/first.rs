@@ -44,7 +44,7 @@ pub(super) fn run(plan: &Plan, channel: &Channel, input: Input) -> Result<(), Fa
         if status.stopped() {
             channel.send(&Message::Stopped, None).doing("telling the caller")?;
         } else {
-            let status = std::process::ExitStatus::from_raw(status.as_raw() as i32);
+            let status = std::process::ExitStatus::from_raw(status.as_raw());
             let status = match (status.code(), status.signal()) {
                 (Some(code), _) => Status::Exited(code as u8),
                 (None, signal) => Status::Killed(signal.unwrap_or(libc::SIGKILL)),
@@ -63,4 +63,3 @@ fn end(channel: &Channel, status: Status, input: Input) -> Result<(), Failed> {
     channel.send(&Message::Ended(status, input.offset()), None).doing("telling the caller")?;
     std::process::exit(0)
 }
-

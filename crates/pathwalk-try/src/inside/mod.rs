@@ -35,8 +35,8 @@ use crate::plan::{Mapping, Network, Plan};
 /// The exit code of a process that could not do its part. The caller is told why.
 const NOT_DONE: i32 = 125;
 
-/// Is the inner process, with the descriptor that it was given. Has to be called in a process with
-/// one thread.
+/// Becomes the inner process, with the descriptor that it was given. Has to be called in a process
+/// with one thread.
 ///
 /// [`Trial`](crate::Trial) has an example.
 pub fn inside(descriptor: RawFd) -> ! {

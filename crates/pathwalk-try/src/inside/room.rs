@@ -8,8 +8,8 @@
 //! | `/proc`, `/dev` | those of the command: [`proc`](super::proc), [`devices`](super::devices) |
 //! | all else | as outside, read-only |
 //!
-//! What always holds: all mounts of the caller are read-only before the first one is attached. Mounts
-//! are attached above before below.
+//! What always holds: all mounts of the caller are read-only before the first one is attached. A
+//! mount is attached after those that are above it.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -89,8 +89,8 @@ pub(super) fn furnish(plan: &Plan, tree: OwnedFd) -> Result<(), Failed> {
     run.fill().doing("filling /run")?;
     devices.fill()?;
     proc::mount(proc)?;
-    let hidden = items.iter().filter(|item| item.kind == Kind::Hidden);
-    hidden.map(|item| mounts::restrict(item.mount.as_fd(), Depth::Alone)).collect::<Result<(), _>>().doing("hiding paths")?;
+    let mut hidden = items.iter().filter(|item| item.kind == Kind::Hidden);
+    hidden.try_for_each(|item| mounts::restrict(item.mount.as_fd(), Depth::Alone)).doing("hiding paths")?;
     let directory = plan.directory.get();
     std::env::set_current_dir(directory).or_else(|_| std::env::set_current_dir(base)).doing("going to the working directory")
 }
@@ -163,7 +163,8 @@ fn become_root(tree: &OwnedFd) -> Result<(), Failed> {
     enter().doing("making the branch the root")
 }
 
-/// Attaches a mount. Its place is made where that changes nothing outside and nothing in the branch.
+/// Attaches a mount. Its place is made where that changes nothing outside and nothing in the
+/// branch.
 fn attach(item: &Item) -> Result<(), Failed> {
     let doing = format!("mounting on \"{}\"", item.at.display());
     let made = if item.at.symlink_metadata().is_ok() { Ok(()) } else { make_place(item) };
