@@ -13,6 +13,7 @@ use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
 use crate::mount::{MOUNT_EXAMPLES, MountArgs};
 use crate::pages::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
 use crate::stats::{STATS_EXAMPLES, StatsArgs};
+use crate::trial::options::{InsideArgs, TRY_EXAMPLES, TryArgs};
 use crate::umount::{UMOUNT_EXAMPLES, UmountArgs};
 use crate::watch::{WATCH_EXAMPLES, WatchArgs};
 
@@ -172,6 +173,13 @@ pub(crate) enum Command {
     /// Keep writable branches of a directory: fork one, see what changed in it, commit or drop it
     #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::long(BRANCH_EXAMPLES, exits::BRANCH))]
     Branch(BranchArgs),
+    /// Run a command on a branch of a directory, at the same path; see what it changed, and keep,
+    /// commit or drop that
+    #[command(after_help = exits::short(exits::TRY), after_long_help = exits::long(TRY_EXAMPLES, exits::TRY))]
+    Try(TryArgs),
+    /// Be the process in which a tried command starts
+    #[command(hide = true)]
+    TryInside(InsideArgs),
     /// Write completions for a shell to standard output
     #[command(after_help = exits::short(exits::WRITE), after_long_help = exits::long(COMPLETIONS_EXAMPLES, exits::WRITE))]
     Completions(CompletionsArgs),

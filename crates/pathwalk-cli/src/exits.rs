@@ -7,6 +7,15 @@ pub(crate) use pathwalk_output::exits::{NOT_DONE, long, short};
 /// The exit code of a command whose answer is no.
 pub(crate) const NO: u8 = 1;
 
+/// The exit code of `pathwalk try` if it fails itself.
+pub(crate) const NOT_TRIED: u8 = 125;
+
+/// Its exit code if the command cannot be run, as shells have it.
+pub(crate) const NOT_RUNNABLE: u8 = 126;
+
+/// Its exit code if the command is not there, as shells have it.
+pub(crate) const NOT_FOUND: u8 = 127;
+
 /// The codes of the program.
 pub(crate) const PROGRAM: &str = "\
 Exit codes:
@@ -80,6 +89,16 @@ Exit codes:
   0  it is committed
   1  there are conflicts, and nothing was done
   2  it could not be done";
+
+/// The codes of `pathwalk try`.
+pub(crate) const TRY: &str = "\
+Exit codes:
+  0    the command ended with 0; all its codes are passed on, but:
+  2    the command line is not valid
+  125  it could not be tried
+  126  the command cannot be run
+  127  the command is not there
+  128  and the number of the signal that ended the command";
 
 /// The codes of `pathwalk bench` and of all benches.
 pub(crate) const BENCH: &str = "\

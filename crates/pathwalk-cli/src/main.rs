@@ -1,5 +1,6 @@
 //! The `pathwalk` program: mounts trees, replays recorded lookups through the engine and through
-//! the kernel, explains one lookup, watches a directory, keeps branches of one, and runs benches.
+//! the kernel, explains one lookup, watches a directory, keeps branches of one, tries commands on
+//! them, and runs benches.
 //!
 //! - [`args`]: the command line;
 //! - [`replay`]: every lookup answered twice, compared and timed;
@@ -7,6 +8,7 @@
 //! - [`mount`]: a tree on a directory, served through `/dev/fuse`, and [`umount`]: its end;
 //! - [`stats`]: what a mounted tree has done, and [`control`]: the socket of its program;
 //! - [`branch`]: writable branches of a directory, and what they changed;
+//! - [`trial`]: a command on a branch, and what becomes of its changes;
 //! - [`watch`]: what changes below a directory, as it happens;
 //! - [`enclosure`]: another root, by privilege or by a user namespace;
 //! - [`bench`]: the benches of `pathwalk-bench` as tables or JSON, with [`instructions`] counted
@@ -28,6 +30,7 @@ mod output;
 mod pages;
 mod replay;
 mod stats;
+mod trial;
 mod umount;
 mod watch;
 
@@ -47,6 +50,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Branch(args) => branch::run(&args),
+        Command::Try(args) => trial::run(&args),
+        Command::TryInside(args) => trial::inside(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Mount(args) => mount::run(&args),
         Command::Umount(args) => umount::run(&args),

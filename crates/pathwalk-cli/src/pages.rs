@@ -145,6 +145,9 @@ mod tests {
     #[test]
     fn what_is_hidden_is_not_completed() {
         let names: Vec<_> = without_hidden().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-        assert_eq!(names, ["replay", "bench", "explain", "watch", "mount", "umount", "stats", "branch", "completions", "man"]);
+        assert_eq!(
+            names,
+            ["replay", "bench", "explain", "watch", "mount", "umount", "stats", "branch", "try", "completions", "man"]
+        );
     }
 }

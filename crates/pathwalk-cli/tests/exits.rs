@@ -34,6 +34,7 @@ const TABLE: &[Row] = &[
     row(&["branch", "show"], [Some(&["one", "--base", "{dir}", "--store", "{dir}"]), None, Some(&["none"])]),
     row(&["branch", "apply"], [None, None, Some(&["/no/such/file"])]),
     row(&["branch", "drop"], [None, None, Some(&["none"])]),
+    row(&["try"], [None, None, Some(&["--no-such-option"])]),
     row(&["stats"], [None, None, Some(&["{dir}"])]),
     row(&["bench"], [Some(&["crtends", "--rounds", "1"]), None, Some(&["nosuch"])]),
     row(

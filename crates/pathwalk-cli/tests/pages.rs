@@ -96,12 +96,13 @@ fn there_is_a_page_for_each_command() {
         "pathwalk-mount.1",
         "pathwalk-replay.1",
         "pathwalk-stats.1",
+        "pathwalk-try.1",
         "pathwalk-umount.1",
         "pathwalk-watch.1",
         "pathwalk.1",
     ];
     assert_eq!(names, expected);
-    assert!(told.contains("26 pages"), "{told}");
+    assert!(told.contains("27 pages"), "{told}");
     assert_eq!(std::fs::read_to_string(pages.join("pathwalk.1")).unwrap(), written(&["man"]));
     for name in names {
         renders(&pages.join(name));

@@ -11,7 +11,10 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{self, Errno};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
+    fsopen, mount,
+};
 
 use crate::unmount::{WhileInUse, unmount};
 
@@ -34,6 +37,13 @@ pub(crate) struct Mounting<'a> {
     pub(crate) is_for_all: bool,
 }
 
+impl Mounting<'_> {
+    /// Returns the options of the file system that have no value.
+    fn words(&self) -> impl Iterator<Item = &'static str> {
+        ["default_permissions"].into_iter().chain(self.is_for_all.then_some("allow_other"))
+    }
+}
+
 impl Device {
     /// Opens the device.
     pub(crate) fn open() -> io::Result<Device> {
@@ -42,16 +52,44 @@ impl Device {
 
     /// Mounts on a directory. The kernel checks permissions.
     pub(crate) fn mount(&self, at: &Path, mounting: &Mounting<'_>) -> io::Result<()> {
-        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let mut options = format!("fd={},rootmode=40000,user_id={uid},group_id={gid},default_permissions", self.0.as_raw_fd());
-        if mounting.is_for_all {
-            options += ",allow_other";
-        }
+        let values = self.values().map(|(name, value)| format!("{name}={value}"));
+        let options = values.into_iter().chain(mounting.words().map(str::to_owned)).collect::<Vec<_>>().join(",");
         let options = CString::new(options).map_err(|_| Errno::INVAL)?;
         mount(mounting.source, at, "fuse.pathwalk", mounting.flags, &*options)
     }
 
-    /// Takes the descriptor of a mount that another program made.
+    /// Mounts nowhere yet. Returns the mount, which `move_mount(2)` attaches.
+    pub(crate) fn mount_detached(&self, mounting: &Mounting<'_>) -> io::Result<OwnedFd> {
+        let context = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_set_string(&context, "source", mounting.source)?;
+        fsconfig_set_string(&context, "subtype", "pathwalk")?;
+        self.values().into_iter().try_for_each(|(name, value)| fsconfig_set_string(&context, name, value))?;
+        mounting.words().try_for_each(|word| fsconfig_set_flag(&context, word))?;
+        fsconfig_create(&context)?;
+        let pairs = [
+            (MountFlags::RDONLY, MountAttrFlags::MOUNT_ATTR_RDONLY),
+            (MountFlags::NODEV, MountAttrFlags::MOUNT_ATTR_NODEV),
+            (MountFlags::NOSUID, MountAttrFlags::MOUNT_ATTR_NOSUID),
+            (MountFlags::NOEXEC, MountAttrFlags::MOUNT_ATTR_NOEXEC),
+        ];
+        let set = pairs.iter().filter(|(flag, _)| mounting.flags.contains(*flag)).map(|(_, flag)| *flag);
+        fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, set.collect())
+    }
+
+    /// Returns what tells the kernel whose mount it is.
+    fn values(&self) -> [(&'static str, String); 4] {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let number = |number: u32| number.to_string();
+        let descriptor = self.0.as_raw_fd().to_string();
+        [("fd", descriptor), ("rootmode", "40000".into()), ("user_id", number(uid)), ("group_id", number(gid))]
+    }
+
+    /// Returns the descriptor, for another process.
+    pub(crate) fn into_descriptor(self) -> OwnedFd {
+        self.0
+    }
+
+    /// Takes the descriptor of a mount that another process made.
     pub(crate) fn of_mount(descriptor: OwnedFd) -> Device {
         Device(descriptor)
     }

@@ -17,6 +17,9 @@
 //!
 //! The rights of the context's own user do not count.
 //!
+//! A process in other namespaces mounts by [`mount_detached`], and one outside serves that mount by
+//! [`serve`].
+//!
 //! # Who may mount
 //!
 //! A caller with `CAP_SYS_ADMIN` in its user namespace, and a `/dev/fuse` that it may open. Any
@@ -43,6 +46,7 @@ mod abi;
 mod askers;
 mod begin;
 mod counts;
+mod detached;
 mod device;
 mod flights;
 mod helper;
@@ -60,6 +64,7 @@ mod unmount;
 mod untold;
 
 pub use counts::Operations;
+pub use detached::{Detached, Served, mount_detached, serve};
 pub use mounted::{Mounted, Pinned};
 pub use options::{CacheTimes, ExtendedAttributes, Opens, Options};
 pub use unmount::{WhileInUse, unmount};
@@ -103,6 +108,9 @@ pub enum MountError {
         /// What the program said.
         said: String,
     },
+    /// The kernel refused a mount that is attached nowhere.
+    #[error("the kernel refuses to mount: {0}. It needs CAP_SYS_ADMIN in the user namespace")]
+    Detached(std::io::Error),
     /// The kernel speaks another version of the protocol.
     #[error("the kernel's FUSE is too old: Linux 5.14 or later is needed")]
     Protocol,
@@ -145,17 +153,9 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
     let at = at.as_ref();
     device::remove_dead(at).map_err(|error| not_mounted(at, error))?;
     let at = at.canonicalize().map_err(|error| MountError::MountPoint { path: at.into(), error })?;
-    let mut server = Server::new(context, options, generation()).map_err(MountError::Root)?;
+    let server = Server::new(context, options, generation()).map_err(MountError::Root)?;
     let device = mount_device(&at, &options.mounting())?;
-    let started = match begin::begin(&device, !options.times.is_forever()) {
-        Ok(abilities) if !abilities.opens_untold() => {
-            server.opens = Opens::Told;
-            start(device, server, abilities, options).map_err(MountError::Thread)
-        }
-        Ok(abilities) => start(device, server, abilities, options).map_err(MountError::Thread),
-        Err(_) => Err(MountError::Protocol),
-    };
-    match started {
+    match begin_and_start(device, server, options) {
         Ok(session) => {
             if session.server.opens == Opens::Untold {
                 untold::teach(&at);
@@ -168,6 +168,15 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
             Err(error)
         }
     }
+}
+
+/// Answers the first request, and starts the threads.
+fn begin_and_start(device: Device, mut server: Server, options: &Options) -> Result<Arc<Session>, MountError> {
+    let abilities = begin::begin(&device, !options.times.is_forever()).map_err(|_| MountError::Protocol)?;
+    if !abilities.opens_untold() {
+        server.opens = Opens::Told;
+    }
+    start(device, server, abilities, options).map_err(MountError::Thread)
 }
 
 /// Mounts by the caller's own privilege, and without that by the program that has it.

@@ -50,10 +50,7 @@ impl Mounted {
     /// Returns what the kernel holds: nothing, once the mount has ended. The cost grows with the
     /// number of nodes.
     pub fn pinned(&self) -> Pinned {
-        let Session { server, notifier, .. } = &*self.session;
-        let (nodes, lookups) = server.nodes.counts();
-        let (bound, asked_to_forget) = (notifier.bound(), notifier.asked());
-        Pinned { nodes, lookups, open_files: server.files.count() + server.untold.count(), bound, asked_to_forget }
+        self.session.pinned()
     }
 
     /// Returns whether the kernel can be asked to forget nodes: since Linux 6.18.

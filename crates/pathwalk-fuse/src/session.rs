@@ -23,6 +23,7 @@ use crate::askers::Askers;
 use crate::counts::{Counts, Share};
 use crate::device::Device;
 use crate::flights::{Flights, Place};
+use crate::mounted::Pinned;
 use crate::notice::Notice;
 use crate::notifier::{Notifier, Round};
 use crate::reply::Reply;
@@ -53,6 +54,13 @@ pub(crate) struct Session {
     /// The threads that wait for a request. A thread counts itself off when it takes one, and on
     /// again behind its answer. Both tell whether another thread is needed, and order nothing.
     waiting: AtomicUsize,
+    threads: Arc<Threads>,
+}
+
+/// The threads of a mount, of which each leaves the session before it is counted off: once all
+/// have ended, nothing but its owner has what is served.
+#[derive(Default)]
+struct Threads {
     running: Mutex<Running>,
     /// Told when the last thread ended.
     ended: Condvar,
@@ -63,8 +71,19 @@ pub(crate) struct Session {
 struct Running {
     /// Those that serve requests.
     serving: usize,
-    /// Whether there is the one that sends notices.
-    notifies: bool,
+    /// All that have the session: those, the one that sends notices, and those that end.
+    all: usize,
+}
+
+impl Threads {
+    /// Counts off a thread that has left the session.
+    fn left(&self) {
+        let mut running = self.running.lock();
+        running.all -= 1;
+        if running.all == 0 {
+            self.ended.notify_all();
+        }
+    }
 }
 
 impl Session {
@@ -77,8 +96,7 @@ impl Session {
             flights: Flights::default(),
             device,
             waiting: AtomicUsize::new(0),
-            running: Mutex::default(),
-            ended: Condvar::new(),
+            threads: Arc::default(),
         });
         if session.server.opens == Opens::Untold {
             Untold::start(&session.server.untold)?;
@@ -90,43 +108,50 @@ impl Session {
 
     /// Returns whether the mount has ended, and all its threads have.
     pub(crate) fn has_ended(&self) -> bool {
-        let running = self.running.lock();
-        running.serving == 0 && !running.notifies
+        self.threads.running.lock().all == 0
+    }
+
+    /// Returns what the kernel holds.
+    pub(crate) fn pinned(&self) -> Pinned {
+        let Session { server, notifier, .. } = self;
+        let (nodes, lookups) = server.nodes.counts();
+        let (bound, asked_to_forget) = (notifier.bound(), notifier.asked());
+        Pinned { nodes, lookups, open_files: server.files.count() + server.untold.count(), bound, asked_to_forget }
     }
 
     /// Waits until the mount has ended, and all its threads have.
     pub(crate) fn wait(&self) {
-        let mut running = self.running.lock();
-        while running.serving > 0 || running.notifies {
-            self.ended.wait(&mut running);
+        let mut running = self.threads.running.lock();
+        while running.all > 0 {
+            self.threads.ended.wait(&mut running);
         }
     }
 
     /// Waits as long, and returns whether the mount has ended.
     pub(crate) fn wait_for(&self, most: Duration) -> bool {
-        let mut running = self.running.lock();
-        let is_on = |running: &mut Running| running.serving > 0 || running.notifies;
-        !self.ended.wait_while_for(&mut running, is_on, most).timed_out()
+        let mut running = self.threads.running.lock();
+        !self.threads.ended.wait_while_for(&mut running, |running| running.all > 0, most).timed_out()
     }
 
     fn add_notifier(session: &Arc<Session>) -> std::io::Result<()> {
-        let own = Arc::clone(session);
-        session.running.lock().notifies = true;
+        let (own, threads) = (Arc::clone(session), Arc::clone(&session.threads));
         let notify = move || {
             own.notifier.run(&own.device, &own.server.nodes);
             // What the kernel had is gone with the mount.
             own.server.nodes.clear();
             own.server.files.clear();
             own.server.untold.clear();
-            own.running.lock().notifies = false;
-            own.ended.notify_all();
+            drop(own);
+            threads.left();
         };
-        thread::Builder::new().name("pathwalk-notice".into()).spawn(notify).map(drop)
+        session.threads.running.lock().all += 1;
+        let started = thread::Builder::new().name("pathwalk-notice".into()).spawn(notify);
+        started.map(drop).inspect_err(|_| session.threads.left())
     }
 
     /// Starts one more thread, unless there are [`MOST_THREADS`].
     fn add_thread(session: &Arc<Session>) -> std::io::Result<()> {
-        let mut running = session.running.lock();
+        let mut running = session.threads.running.lock();
         if running.serving == MOST_THREADS {
             return Ok(());
         }
@@ -137,6 +162,7 @@ impl Session {
             session.waiting.fetch_sub(1, Ordering::Relaxed);
         })?;
         running.serving += 1;
+        running.all += 1;
         Ok(())
     }
 
@@ -144,12 +170,16 @@ impl Session {
         let place = self.flights.enter();
         self.serve_all(device, &place);
         self.flights.leave(&place);
-        let mut running = self.running.lock();
+        let threads = Arc::clone(&self.threads);
+        let mut running = threads.running.lock();
         running.serving -= 1;
-        if running.serving == 0 {
-            drop(running);
+        let is_last = running.serving == 0;
+        drop(running);
+        if is_last {
             self.notifier.end();
         }
+        drop(self);
+        threads.left();
     }
 
     /// Serves until the mount ends, or enough other threads wait.

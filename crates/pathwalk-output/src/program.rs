@@ -49,7 +49,7 @@ pub(crate) fn signed(text: &str) -> String {
 }
 
 /// Writes an error to standard error. On a terminal its lines are broken to fit.
-fn complain(error: &anyhow::Error) {
+pub fn complain(error: &anyhow::Error) {
     let mut stderr = std::io::stderr().lock();
     let text = format!("{}\n", signed(&chain(error)));
     let text = if stderr.is_terminal() { wrap::fitted(&text, wrap::width_of(&stderr)) } else { text };

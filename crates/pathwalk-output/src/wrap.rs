@@ -34,7 +34,7 @@ pub(crate) fn measure() -> usize {
 }
 
 /// Returns the columns of a stream: those of its terminal, or of `COLUMNS`, or 80.
-pub(crate) fn width_of(stream: impl AsFd) -> usize {
+pub fn width_of(stream: impl AsFd) -> usize {
     let terminal = rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col);
     chosen(terminal, std::env::var("COLUMNS").ok().as_deref())
 }

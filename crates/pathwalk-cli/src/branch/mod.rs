@@ -8,8 +8,8 @@
 //! if `commit` reports conflicts.
 
 pub(crate) mod place;
-mod shown;
-mod written;
+pub(crate) mod shown;
+pub(crate) mod written;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

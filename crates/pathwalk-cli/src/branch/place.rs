@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use pathwalk::{Credentials, Vfs};
+use pathwalk::{Capabilities, Credentials, Vfs};
 use pathwalk_bench::machine::{BUDGET, escaped};
 use pathwalk_branch::{BaseChanges, Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
@@ -52,7 +52,7 @@ impl Place {
         let store = DiskStore::open(&self.store).map_err(|errno| anyhow::anyhow!("opening the store \"{shown}\": {errno}"))?;
         let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence);
         let base = Vfs::builder().budget(budget.unwrap_or(BUDGET)).build(fs);
-        let base = base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(Credentials::root());
+        let base = base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(owner()?);
         let is_told = matches!(coherence, Coherence::Frozen | Coherence::Exclusive | Coherence::Watch);
         let changes = if is_told { BaseChanges::Reported } else { BaseChanges::AskEachTime };
         Branches::open(base, Options::default().base_changes(changes), store)
@@ -60,8 +60,14 @@ impl Place {
     }
 }
 
+/// Returns the user of this process, with all capabilities: the host checks what it is asked, and
+/// what is made belongs to a user that this process may make things for.
+fn owner() -> anyhow::Result<Credentials> {
+    Ok(pathwalk_hostfs::credentials().context("the own user")?.with_capabilities(Capabilities::all()))
+}
+
 /// Returns the directory for the state of programs.
-fn state() -> anyhow::Result<PathBuf> {
+pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let of = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     match (of("XDG_STATE_HOME"), of("HOME")) {
         (Some(state), _) => Ok(state),

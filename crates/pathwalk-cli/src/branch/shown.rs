@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::output::{grouped, table};
 
 /// Returns all branches as a table.
-pub(super) fn branches(all: &[BranchInfo], base: &Path) -> String {
+pub(crate) fn branches(all: &[BranchInfo], base: &Path) -> String {
     let mut rows = table(&["branch", "made of", "age", "note"], &[1, 3]);
     for branch in all {
         let of = branch.parent.clone().unwrap_or_else(|| "the base".to_owned());
@@ -29,7 +29,7 @@ pub(super) fn branches(all: &[BranchInfo], base: &Path) -> String {
     format!("Branches of \"{}\"\n\n{rows}\n", escaped(base))
 }
 
-pub(super) fn branches_json(all: &[BranchInfo]) -> Value {
+pub(crate) fn branches_json(all: &[BranchInfo]) -> Value {
     json!({ "branches": all.iter().map(branch_value).collect::<Vec<_>>() })
 }
 
@@ -47,7 +47,7 @@ fn age(seconds: i64) -> String {
 }
 
 /// Returns what is known of a branch, and how many changes of each kind there are.
-pub(super) fn branch(branch: &BranchInfo, changes: &[Change]) -> String {
+pub(crate) fn branch(branch: &BranchInfo, changes: &[Change]) -> String {
     let mut rows = table(&["of the branch", ""], &[1]);
     let of = branch.parent.clone().unwrap_or_else(|| "the base".to_owned());
     rows.add_row(["name".to_owned(), escape(branch.name.as_bytes())]);
@@ -60,7 +60,7 @@ pub(super) fn branch(branch: &BranchInfo, changes: &[Change]) -> String {
     format!("{rows}\n")
 }
 
-pub(super) fn branch_json(branch: &BranchInfo, changes: &[Change]) -> Value {
+pub(crate) fn branch_json(branch: &BranchInfo, changes: &[Change]) -> Value {
     let mut value = branch_value(branch);
     let counts = counts(changes).into_iter().map(|(letter, count)| (word(letter).to_owned(), json!(count)));
     value["changes"] = counts.collect::<serde_json::Map<_, _>>().into();
@@ -76,7 +76,7 @@ fn counts(changes: &[Change]) -> BTreeMap<char, usize> {
 
 /// Returns changes, one a line: a letter as `git status` has it, what was changed of an old node,
 /// and the path.
-pub(super) fn changes(changes: &[Change]) -> String {
+pub(crate) fn changes(changes: &[Change]) -> String {
     let line = |change: &Change| {
         let (letter, kind, what) = parts(change);
         let slash = if kind == FileType::Directory { "/" } else { "" };
@@ -90,7 +90,7 @@ pub(super) fn changes(changes: &[Change]) -> String {
     changes.iter().map(line).collect()
 }
 
-pub(super) fn changes_json(changes: &[Change]) -> Value {
+pub(crate) fn changes_json(changes: &[Change]) -> Value {
     let change = |change: &Change| {
         let (letter, kind, what) = parts(change);
         let mut value = json!({ "change": word(letter), "type": type_of(kind), "path": text(change.path()) });
@@ -123,6 +123,13 @@ fn parts(change: &Change) -> (char, FileType, Aspects) {
     }
 }
 
+/// Returns a path as one word of a shell.
+pub(crate) fn quoted(path: &Path) -> String {
+    let shown = escaped(path).to_string();
+    let is_plain = shown.chars().all(|char| char.is_alphanumeric() || "/._-+:@%".contains(char));
+    if is_plain && !shown.is_empty() { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
+}
+
 fn word(letter: char) -> &'static str {
     match letter {
         'A' => "added",
@@ -152,7 +159,7 @@ fn words(what: Aspects) -> Vec<&'static str> {
 }
 
 /// Returns conflicts as a table, and what can be done.
-pub(super) fn conflicts(name: &str, conflicts: &[Conflict]) -> String {
+pub(crate) fn conflicts(name: &str, conflicts: &[Conflict]) -> String {
     let mut rows = table(&["path", "conflict"], &[1]);
     conflicts.iter().for_each(|conflict| rows.add_row([escape(&conflict.path), conflict.kind.to_string()]));
     let name = escape(name.as_bytes());
@@ -162,7 +169,7 @@ pub(super) fn conflicts(name: &str, conflicts: &[Conflict]) -> String {
     )
 }
 
-pub(super) fn conflicts_json(conflicts: &[Conflict]) -> Value {
+pub(crate) fn conflicts_json(conflicts: &[Conflict]) -> Value {
     let conflict = |conflict: &Conflict| {
         let mut value = json!({ "path": text(&conflict.path), "conflict": conflict.kind.to_string() });
         if let ConflictKind::Changed(what) = conflict.kind {
@@ -174,7 +181,7 @@ pub(super) fn conflicts_json(conflicts: &[Conflict]) -> Value {
 }
 
 /// Returns what a collection has removed.
-pub(super) fn collected(of: Collected) -> String {
+pub(crate) fn collected(of: Collected) -> String {
     let data = match of.bytes {
         Some(bytes) => format!("{} bytes of data", grouped(bytes as i64)),
         None => "no data, since another process uses the store: unmount its branches, and try again".to_owned(),
@@ -183,7 +190,7 @@ pub(super) fn collected(of: Collected) -> String {
 }
 
 /// Returns what a check has found.
-pub(super) fn damages(found: &[Damage]) -> String {
+pub(crate) fn damages(found: &[Damage]) -> String {
     if found.is_empty() {
         return "all that the branches refer to is there\n".to_owned();
     }

@@ -17,7 +17,7 @@ use crate::output::wrap;
 
 /// Writes the changes of a branch to standard output.
 pub(super) fn write(branches: &Branches, name: &str, changes: &[Change], form: Form) -> anyhow::Result<()> {
-    let (old, new) = (shown(branches.before(name)?)?, shown(branches.after(name)?)?);
+    let (old, new) = states(branches, name)?;
     let mut out = BufWriter::new(stdout().lock());
     match form {
         Form::Lines => out.write_all(super::shown::changes(changes).as_bytes())?,
@@ -34,6 +34,11 @@ pub(super) fn write(branches: &Branches, name: &str, changes: &[Change], form: F
         Form::Oci => tell_left_out(Format::OciLayer, changes, &old, &new),
         Form::Lines | Form::Summary | Form::Json => Ok(()),
     }
+}
+
+/// Returns what a branch was made of, and the branch.
+pub(crate) fn states(branches: &Branches, name: &str) -> anyhow::Result<(Context, Context)> {
+    Ok((shown(branches.before(name)?)?, shown(branches.after(name)?)?))
 }
 
 fn shown(branch: Branch) -> anyhow::Result<Context> {

@@ -7,6 +7,7 @@
 //! - [`place`]: mount points;
 //! - [`helper`]: the name by which `mount(8)` calls the program;
 //! - [`background`]: the start in the background;
+//! - [`resources`]: its descriptors and memory;
 //! - [`serve`]: the program that serves the mount.
 //!
 //! What always holds: nothing stays mounted if the command fails.
@@ -16,6 +17,7 @@ pub(crate) mod helper;
 mod namespace;
 mod options;
 pub(crate) mod place;
+pub(crate) mod resources;
 mod serve;
 mod source;
 mod tree;

@@ -14,14 +14,13 @@ use pathwalk_fuse::{MountError, Mounted, Opens};
 use pathwalk_hostfs::mountinfo::Line;
 use pathwalk_output::program;
 use rustix::fs::Mode;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::options::{self, Options};
 use super::source::Source;
-use super::{background, place};
+use super::{background, place, resources};
 use crate::control::{self, Control};
 use crate::output;
 use crate::stats::report::Report;
@@ -49,8 +48,8 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     watch_signals(sender.clone())?;
     // Modes are as the callers on the mount want them.
     rustix::process::umask(Mode::empty());
-    allow_descriptors();
-    bound_arenas();
+    resources::allow_descriptors();
+    resources::bound_arenas();
     let at = place::check(at)?;
     let tree = source.build(&mut options)?;
     place::check_outside(&at, &tree.hosts)?;
@@ -116,24 +115,6 @@ fn of_kernel(options: &Options, tree: &super::tree::Tree, name: &str) -> pathwal
     of_kernel.sync = options.sync;
     of_kernel.pinned = options.kernel_nodes;
     of_kernel
-}
-
-/// Allows this process as many descriptors as it may have: each program on the mount opens files
-/// here.
-fn allow_descriptors() {
-    let limit = getrlimit(Resource::Nofile);
-    // With fewer, opens fail with `EMFILE` sooner.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
-/// Has all threads allocate from one arena. Otherwise each arena keeps what its threads have freed,
-/// which adds up to more than what is in use.
-#[allow(unsafe_code)]
-fn bound_arenas() {
-    // SAFETY: the call sets a number that later allocations read. It is made while this is the only
-    // thread that has allocated much, and has no pointers.
-    #[cfg(target_env = "gnu")]
-    let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
 /// Returns an error of mounting with what can be done about it.

@@ -1,0 +1,69 @@
+//! What becomes of the branch once the command has ended.
+//!
+//! What always holds: nothing is committed that the caller did not ask for. Where something fails,
+//! the branch is kept.
+
+use pathwalk_branch::{Branches, Change, Conflict, Error};
+use pathwalk_hostfs::Coherence;
+use pathwalk_try::Outcome;
+
+use super::chosen::{Chosen, Origin};
+use super::options::TryArgs;
+use super::told;
+use crate::branch::place::{Missing, Place};
+
+/// What became of the branch.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// It has no changes, and is dropped.
+    Empty,
+    Kept,
+    Committed,
+    Dropped,
+    /// It could not be committed, and is kept.
+    Conflicts(Vec<Conflict>),
+}
+
+/// Does with the branch what the options say, and tells what was done.
+pub(super) fn settle(args: &TryArgs, place: &Place, chosen: &Chosen, outcome: &Outcome, code: u8) -> anyhow::Result<()> {
+    // Anew, since the base may have changed in ways that were not reported yet.
+    let branches = place.open(Coherence::Exclusive, None, Missing::Fail)?;
+    let changes = branches.diff(&chosen.name)?;
+    if !args.json {
+        told::summary(&branches, &chosen.name, &changes)?;
+    }
+    let fate = decide(args, &branches, chosen, &changes, outcome, code)?;
+    if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
+}
+
+fn decide(
+    args: &TryArgs,
+    branches: &Branches,
+    chosen: &Chosen,
+    changes: &[Change],
+    _outcome: &Outcome,
+    code: u8,
+) -> anyhow::Result<Fate> {
+    let name = &chosen.name;
+    if args.drop {
+        branches.drop(name)?;
+        return Ok(Fate::Dropped);
+    }
+    if changes.is_empty() && chosen.origin == Origin::New && !args.keep {
+        branches.drop(name)?;
+        return Ok(Fate::Empty);
+    }
+    if args.commit_if_ok && code == 0 {
+        return commit(branches, name);
+    }
+    Ok(Fate::Kept)
+}
+
+/// Commits the branch.
+fn commit(branches: &Branches, name: &str) -> anyhow::Result<Fate> {
+    match branches.commit(name) {
+        Ok(()) => Ok(Fate::Committed),
+        Err(Error::Conflicts { conflicts, .. }) => Ok(Fate::Conflicts(conflicts)),
+        Err(error) => Err(error.into()),
+    }
+}

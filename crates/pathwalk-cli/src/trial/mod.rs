@@ -1,0 +1,82 @@
+//! The command `pathwalk try`: runs a command on a branch, at the path of the branch's base, and
+//! asks what becomes of the changes.
+//!
+//! - [`options`]: the command line;
+//! - [`chosen`]: the branch, which is made or gone on with;
+//! - [`run`](mod@run): the command, while the branch is served;
+//! - [`after`]: what becomes of the branch, with [`told`], what is told of it.
+//!
+//! What always holds: the exit code is that of the command, also if a commit has conflicts. What
+//! fails before the command runs, or keeps the branch from being compared, is [`NOT_TRIED`].
+
+mod after;
+mod chosen;
+pub(crate) mod options;
+mod run;
+mod told;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use pathwalk_bench::machine::escaped;
+use pathwalk_output::program;
+use pathwalk_try::Ended;
+
+use crate::branch::place::{self, Place};
+use crate::exits::{NOT_FOUND, NOT_RUNNABLE, NOT_TRIED};
+use options::{InsideArgs, TryArgs};
+
+/// Runs the command, and does with the branch what is wished.
+pub(crate) fn run(args: &TryArgs) -> anyhow::Result<ExitCode> {
+    match attempt(args) {
+        Ok(code) => Ok(ExitCode::from(code)),
+        Err(error) => {
+            program::complain(&error);
+            Ok(ExitCode::from(NOT_TRIED))
+        }
+    }
+}
+
+/// Becomes the process inside.
+pub(crate) fn inside(args: &InsideArgs) -> anyhow::Result<ExitCode> {
+    pathwalk_try::inside(args.descriptor)
+}
+
+fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
+    let directory = std::env::current_dir().context("the working directory")?;
+    let base = if args.everything { Path::new("/") } else { args.base.as_deref().unwrap_or(&directory) };
+    let place = Place::find(base, args.store.as_deref())?;
+    let (chosen, outcome) = run::run(args, &place, &directory)?;
+    let code = match outcome.how {
+        Ended::Exited(code) => code,
+        Ended::Killed(signal) => 128 + signal as u8,
+        Ended::NotFound => not_run(args, "it is not there", NOT_FOUND),
+        Ended::NotRunnable(errno) => not_run(args, &std::io::Error::from_raw_os_error(errno).to_string(), NOT_RUNNABLE),
+        _ => NOT_TRIED,
+    };
+    after::settle(args, &place, &chosen, &outcome, code)?;
+    Ok(code)
+}
+
+/// Reports that the command was not run, and returns the exit code for that.
+fn not_run(args: &TryArgs, why: &str, code: u8) -> u8 {
+    let command = escaped(Path::new(&args.command[0])).to_string();
+    program::complain(&anyhow::anyhow!("running \"{command}\": {why}"));
+    code
+}
+
+/// Returns the directories of branches, which the command is not to see: in their places are empty
+/// ones, in which another `try` can keep its branches as long as the command runs.
+fn stores(place: &Place) -> Vec<PathBuf> {
+    let own = place::state().ok().map(|state| state.join("pathwalk"));
+    let all = own.into_iter().chain([place.store.clone()]);
+    let mut found: Vec<PathBuf> = Vec::new();
+    for dir in all.filter_map(|dir| dir.canonicalize().ok()) {
+        // One that has the base in it cannot be hidden.
+        if !place.base.starts_with(&dir) && !found.iter().any(|other| dir.starts_with(other)) {
+            found.push(dir);
+        }
+    }
+    found
+}

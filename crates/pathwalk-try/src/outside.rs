@@ -1,0 +1,227 @@
+//! The caller's side: it starts the inner process, serves the branch, and waits for the end.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use pathwalk_fuse::MountError;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, MemfdFlags, fstat, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Signal, pidfd_send_signal};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::channel::{Channel, Message, Status};
+use crate::plan::{Mapping, Plan};
+use crate::signals::Handled;
+use crate::terminal::Terminal;
+use crate::{Ended, Error, Outcome, Trial};
+
+/// The first process inside, once it is there, and the signal that it is to be sent.
+#[derive(Default)]
+struct First {
+    process: OnceLock<OwnedFd>,
+    /// The last signal to end; 0 for none. It orders nothing.
+    asked: AtomicI32,
+}
+
+impl First {
+    /// Passes a signal on. One that comes too early is passed on later.
+    fn pass(&self, signal: i32) {
+        if signal != signal_hook::consts::SIGCONT {
+            self.asked.store(signal, Ordering::Relaxed);
+        }
+        self.send(signal);
+    }
+
+    fn send(&self, signal: i32) {
+        if let (Some(process), Some(signal)) = (self.process.get(), Signal::from_named_raw(signal)) {
+            // It may have ended.
+            let _ = pidfd_send_signal(process, signal);
+        }
+    }
+
+    fn is(&self, process: OwnedFd) {
+        let _ = self.process.set(process);
+        match self.asked.load(Ordering::Relaxed) {
+            0 => {}
+            signal => self.send(signal),
+        }
+    }
+
+    /// Ends it, and waits until it and all that it started have ended.
+    fn end(&self) {
+        self.send(signal_hook::consts::SIGKILL);
+        if let Some(process) = self.process.get() {
+            while poll(&mut [PollFd::new(process, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
+        }
+    }
+}
+
+/// The inner process, which ends when this is dropped.
+struct Inner(Child);
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn run(
+    trial: &Trial,
+    serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
+) -> Result<Outcome, Error> {
+    check(trial)?;
+    let first = Arc::new(First::default());
+    let (of_signals, terminal) = (Arc::clone(&first), Terminal::of_caller());
+    let signals = Handled::begin(move |signal| of_signals.pass(signal)).map_err(Error::outside("handling signals"))?;
+    let (channel, theirs) = Channel::pair().map_err(Error::outside("making a channel"))?;
+    let plan = Plan::of(trial, mapping());
+    let inner = start(trial, theirs)?;
+    send(&plan, &channel)?;
+    let status = follow(&channel, &inner, trial, serve, &first, &signals, terminal.as_ref());
+    first.end();
+    drop(inner);
+    drop(signals);
+    if let Some(terminal) = terminal {
+        terminal.restore();
+    }
+    let how = match status? {
+        Status::Exited(code) => Ended::Exited(code),
+        Status::Killed(signal) => Ended::Killed(signal),
+        Status::NotRun(libc::ENOENT) => Ended::NotFound,
+        Status::NotRun(error) => Ended::NotRunnable(error),
+    };
+    let asked = first.asked.load(Ordering::Relaxed);
+    Ok(Outcome { how, asked_to_end: (asked != 0).then_some(asked) })
+}
+
+/// Answers the processes inside until the command has ended.
+fn follow(
+    channel: &Channel,
+    inner: &Inner,
+    trial: &Trial,
+    serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
+    first: &First,
+    signals: &Handled,
+    terminal: Option<&Terminal>,
+) -> Result<Status, Error> {
+    let mut serve = Some(serve);
+    while let Some((message, with)) = channel.receive() {
+        match (message, with) {
+            (Message::Unshared, _) => {
+                map_all(inner.0.id()).map_err(Error::outside("mapping users and groups into the user namespace"))?;
+                channel.send(&Message::Mapped, None).map_err(Error::outside("answering the inner process"))?;
+            }
+            (Message::Device, Some(device)) => {
+                if let Some(serve) = serve.take() {
+                    serve(device, &trial.mounting())?;
+                }
+            }
+            (Message::First, Some(process)) => first.is(process),
+            (Message::Stopped, _) => {
+                if let Some(terminal) = terminal {
+                    terminal.take_back();
+                }
+                signals.stop();
+                first.send(signal_hook::consts::SIGCONT);
+            }
+            (Message::Ended(status, offset), _) => {
+                leave_input_at(offset);
+                return Ok(status);
+            }
+            (Message::Failed(why), _) => return Err(Error::Inside(why)),
+            (Message::Plan | Message::Mapped | Message::Device | Message::First, _) => break,
+        }
+    }
+    Err(Error::Lost)
+}
+
+/// Checks what the command would get from outside.
+fn check(trial: &Trial) -> Result<(), Error> {
+    if trial.program.is_empty() {
+        return Err(Error::Unnamed("program"));
+    }
+    if trial.command.is_empty() {
+        return Err(Error::Unnamed("command"));
+    }
+    let is_directory =
+        |stream: BorrowedFd<'_>| fstat(stream).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+    let streams = [
+        (rustix::stdio::stdin(), "standard input"),
+        (rustix::stdio::stdout(), "standard output"),
+        (rustix::stdio::stderr(), "standard error"),
+    ];
+    match streams.iter().find(|(stream, _)| is_directory(*stream)) {
+        Some((_, name)) => Err(Error::Directory(name)),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether this process may map all its ids.
+fn mapping() -> Mapping {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::SETFCAP;
+    match capabilities(None) {
+        Ok(sets) if sets.effective.contains(needed) => Mapping::All,
+        _ => Mapping::Own,
+    }
+}
+
+fn start(trial: &Trial, theirs: OwnedFd) -> Result<Inner, Error> {
+    const DOING: &str = "starting the inner process";
+    fcntl_setfd(&theirs, FdFlags::empty()).map_err(Error::outside(DOING))?;
+    let mut command = Command::new(&trial.program[0]);
+    command.args(&trial.program[1..]).arg(theirs.as_raw_fd().to_string());
+    Ok(Inner(command.spawn().map_err(Error::outside(DOING))?))
+}
+
+/// Sends a plan in a file, since it may be longer than a message.
+fn send(plan: &Plan, channel: &Channel) -> Result<(), Error> {
+    let bytes = postcard::to_stdvec(plan)
+        .map_err(|error| Error::Outside { doing: "writing down what to do", error: std::io::Error::other(error) })?;
+    const DOING: &str = "telling the inner process what to do";
+    let mut file = File::from(memfd_create("plan", MemfdFlags::CLOEXEC).map_err(Error::outside(DOING))?);
+    file.write_all(&bytes).and_then(|()| file.seek(SeekFrom::Start(0)).map(drop)).map_err(Error::outside(DOING))?;
+    channel.send(&Message::Plan, Some(file.as_fd())).map_err(Error::outside(DOING))
+}
+
+/// Maps each id that this process has to itself.
+fn map_all(inner: u32) -> std::io::Result<()> {
+    for map in ["uid_map", "gid_map"] {
+        let own = std::fs::read_to_string(format!("/proc/self/{map}"))?;
+        std::fs::write(format!("/proc/{inner}/{map}"), identical(&own))?;
+    }
+    Ok(())
+}
+
+/// Returns a map in which each id inside of another one leads to itself.
+fn identical(map: &str) -> String {
+    let lines = map.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (inside, length) = (words.next()?, words.nth(1)?);
+        Some(format!("{inside} {inside} {length}\n"))
+    });
+    lines.collect()
+}
+
+/// Sets where the next reader of standard input begins, if it is a file.
+fn leave_input_at(offset: Option<u64>) {
+    if let Some(offset) = offset {
+        let _ = rustix::fs::seek(rustix::stdio::stdin(), rustix::fs::SeekFrom::Start(offset));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_keep_their_numbers() {
+        assert_eq!(identical("         0       1000          1\n 1 100000 65536\n"), "0 0 1\n1 1 65536\n");
+        assert_eq!(identical("0 0 4294967295"), "0 0 4294967295\n");
+    }
+}

@@ -1,0 +1,84 @@
+//! What the inner process is to do, in the form in which it is sent there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Trial;
+
+/// The network of a command.
+///
+/// ```
+/// use pathwalk_try::{Network, Trial};
+/// let mut trial = Trial::new("/srv", ["make"]);
+/// assert_eq!(trial.network, Network::Shared);
+/// trial.network = Network::None;
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Network {
+    /// That of the caller, without its abstract sockets.
+    Shared,
+    /// None but a loopback of its own.
+    None,
+}
+
+/// A path, which need not be text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct SentPath(OsString);
+
+impl SentPath {
+    pub(crate) fn get(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+impl From<&PathBuf> for SentPath {
+    fn from(path: &PathBuf) -> SentPath {
+        SentPath(path.clone().into_os_string())
+    }
+}
+
+/// What the inner process is sent.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) base: SentPath,
+    pub(crate) directory: SentPath,
+    pub(crate) command: Vec<OsString>,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    pub(crate) writable: Vec<SentPath>,
+    pub(crate) read_only: Vec<SentPath>,
+    pub(crate) hidden: Vec<SentPath>,
+    pub(crate) private: Vec<SentPath>,
+    pub(crate) network: Network,
+    pub(crate) source: String,
+    pub(crate) mapping: Mapping,
+}
+
+/// The process that maps ids into the user namespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Mapping {
+    /// The caller maps all ids that it has.
+    All,
+    /// The inner process maps its own user and group.
+    Own,
+}
+
+impl Plan {
+    pub(crate) fn of(trial: &Trial, mapping: Mapping) -> Plan {
+        let paths = |paths: &[PathBuf]| paths.iter().map(SentPath::from).collect();
+        Plan {
+            base: SentPath::from(&trial.base),
+            directory: SentPath::from(&trial.directory),
+            command: trial.command.clone(),
+            variables: trial.variables.clone(),
+            writable: paths(&trial.writable),
+            read_only: paths(&trial.read_only),
+            hidden: paths(&trial.hidden),
+            private: paths(&trial.private),
+            network: trial.network,
+            source: trial.source.clone(),
+            mapping,
+        }
+    }
+}
