@@ -190,14 +190,7 @@ impl Look<'_> {
     }
 
     /// Looks at a node that is no directory.
-    fn node(
-        &mut self,
-        node: &Handle,
-        of: &Attributes,
-        notes: &Notes,
-        there: Option<Lower>,
-        path: &[u8],
-    ) -> Result<What, Error> {
+    fn node(&mut self, node: &Handle, of: &Attributes, notes: &Notes, there: Option<Lower>, path: &[u8]) -> Result<What, Error> {
         let number = of.ino;
         let failed = || Error::tree("compare", path);
         let stays = match &there {

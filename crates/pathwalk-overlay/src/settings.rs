@@ -17,8 +17,7 @@ pub(crate) enum Target {
 }
 
 /// The flags that a branch keeps.
-const KEPT: InodeFlags =
-    InodeFlags::IMMUTABLE.union(InodeFlags::APPEND).union(InodeFlags::NODUMP).union(InodeFlags::NOATIME);
+const KEPT: InodeFlags = InodeFlags::IMMUTABLE.union(InodeFlags::APPEND).union(InodeFlags::NODUMP).union(InodeFlags::NOATIME);
 
 /// The flags that overlayfs does not copy with a node.
 const NOT_COPIED: InodeFlags = InodeFlags::NODUMP;
@@ -80,13 +79,7 @@ impl Source<'_> {
     }
 
     /// Copies times and flags, when all else of the node is done.
-    pub(crate) fn copy_times_and_flags(
-        &self,
-        node: &Handle,
-        to: &Context,
-        target: &Handle,
-        is: Target,
-    ) -> Result<(), Errno> {
+    pub(crate) fn copy_times_and_flags(&self, node: &Handle, to: &Context, target: &Handle, is: Target) -> Result<(), Errno> {
         let (wanted, there) = (node.attributes()?, target.attributes()?);
         let time = |wanted: Timestamp, there| if wanted == there { SetTime::Keep } else { SetTime::To(wanted) };
         let times = (time(wanted.atime, there.atime), time(wanted.mtime, there.mtime));

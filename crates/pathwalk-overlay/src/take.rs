@@ -70,7 +70,8 @@ impl Taking {
         let Taking { view, plan } = &self;
         let mut take = Take { view, plan, made: HashMap::new(), stage: Stage::prepare(view, plan)? };
         take.indexed()?;
-        let root = Frame { directory: 0, next: 0, upper: view.upper.clone(), branch: view.branch.root().clone(), path: b"/".to_vec() };
+        let root =
+            Frame { directory: 0, next: 0, upper: view.upper.clone(), branch: view.branch.root().clone(), path: b"/".to_vec() };
         let mut frames = vec![root];
         while let Some(frame) = frames.last_mut() {
             let entries = &plan.directories[frame.directory].entries;
@@ -153,7 +154,14 @@ impl Take<'_> {
     }
 
     /// Does a name of a node that is no directory.
-    fn node(&mut self, frame: &Frame, name: &[u8], upper: &Handle, (number, stays): (u64, Stays), path: &[u8]) -> Result<(), Error> {
+    fn node(
+        &mut self,
+        frame: &Frame,
+        name: &[u8],
+        upper: &Handle,
+        (number, stays): (u64, Stays),
+        path: &[u8],
+    ) -> Result<(), Error> {
         let branch = &self.view.branch;
         let failed = || Error::tree("take", path);
         if stays == Stays::No {

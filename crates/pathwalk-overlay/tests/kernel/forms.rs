@@ -147,7 +147,14 @@ fn kinds_of_nodes_and_their_attributes() {
             node("socket", FileType::Socket, 0);
             node("char", FileType::CharacterDevice, makedev(1, 3));
             node("block", FileType::BlockDevice, makedev(7, 9));
-            rustix::fs::chownat(CWD, dir.join("link"), Some(rustix::fs::Uid::from_raw(5)), None, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).unwrap();
+            rustix::fs::chownat(
+                CWD,
+                dir.join("link"),
+                Some(rustix::fs::Uid::from_raw(5)),
+                None,
+                rustix::fs::AtFlags::SYMLINK_NOFOLLOW,
+            )
+            .unwrap();
             setxattr(dir.join("file"), "trusted.overlay.opaque", b"y", XattrFlags::empty()).unwrap();
             setxattr(dir.join("file"), "user.overlay.opaque", b"y", XattrFlags::empty()).unwrap();
             setxattr(dir.join("file"), "user.a", b"value", XattrFlags::empty()).unwrap();
@@ -182,7 +189,13 @@ fn sizes_and_holes_of_a_changed_file() {
             open("shorter").set_len(70_001).unwrap();
             open("longer").set_len(900_000).unwrap();
             open("longer").write_at(b"end", 800_000).unwrap();
-            rustix::fs::fallocate(open("punched"), rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE, 8192, 65536).unwrap();
+            rustix::fs::fallocate(
+                open("punched"),
+                rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE,
+                8192,
+                65536,
+            )
+            .unwrap();
             open("cut").set_len(0).unwrap();
             open("cut").set_len(200_000).unwrap();
         };
@@ -212,7 +225,8 @@ fn whiteouts_that_are_attributes() {
         let branches = world.branches();
         let branch = context(branches.fork(None, "work").unwrap());
         Taking::of(&layer, &host(&world.base()), &branch).unwrap().take().unwrap();
-        let gone: Vec<_> = branches.diff("work").unwrap().into_iter().filter(|change| matches!(change, Change::Removed { .. })).collect();
+        let gone: Vec<_> =
+            branches.diff("work").unwrap().into_iter().filter(|change| matches!(change, Change::Removed { .. })).collect();
         assert_eq!(shown(&gone), "removed /d/x Regular\nremoved /f Regular\n");
         // The mode and the times of the directory were set with it.
         assert!(branch.stat("/d/y").is_ok());

@@ -83,8 +83,7 @@ const NAMES: [&str; 19] = [
 ];
 
 /// The names of operations on two.
-const FEW: [&str; 12] =
-    ["file", "one", "two", "link", "empty", "full", "full/sub", "gone", "again", "here", "here/in", "copied"];
+const FEW: [&str; 12] = ["file", "one", "two", "link", "empty", "full", "full/sub", "gone", "again", "here", "here/in", "copied"];
 
 const TIME: i64 = 1_000_000_007;
 
@@ -261,7 +260,12 @@ fn answer(result: io::Result<Vec<u8>>) -> Answer {
 }
 
 /// Asks a row of both, and compares.
-fn row(world: &mut World, what: &str, on_mount: impl FnOnce(&Path) -> io::Result<Vec<u8>>, on_branch: impl FnOnce(&Context) -> Answer) -> bool {
+fn row(
+    world: &mut World,
+    what: &str,
+    on_mount: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
+    on_branch: impl FnOnce(&Context) -> Answer,
+) -> bool {
     let mounted = world.mount();
     let branches = world.branches();
     let branch = context(branches.fork(None, "row").expect("the name is free"));
