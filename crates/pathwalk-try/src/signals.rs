@@ -5,51 +5,37 @@
 
 use std::thread;
 
-use nix::sys::signal::{SigSet, Signal, raise};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
 
 /// The signals of the caller, until this is dropped.
-pub(crate) struct Handled {
-    handle: Handle,
-    stop: SigSet,
-}
+pub(crate) struct Handled(Handle);
 
 impl Handled {
     /// Begins: each signal that is to be passed on is given to `pass`, by another thread. The
-    /// terminal's signals are left to the command, which gets them too.
+    /// terminal's signals are left to the command, which gets them too: so the branch is served
+    /// while the command puts its things in order.
     pub(crate) fn begin(pass: impl Fn(i32) + Send + 'static) -> std::io::Result<Handled> {
         let ignored = ignored();
-        let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCONT];
+        let all = [SIGINT, SIGQUIT, SIGTSTP, SIGTERM, SIGHUP, SIGCONT];
         let mut signals = Signals::new(all.into_iter().filter(|signal| !ignored.contains(signal)))?;
         let handle = signals.handle();
-        let mut stop = SigSet::empty();
-        stop.add(Signal::SIGTSTP);
-        // Blocked for this thread and those that it starts, so that the branch is served while the
-        // command puts its things in order.
-        stop.thread_block()?;
-        let wait = move || signals.forever().filter(|signal| ![SIGINT, SIGQUIT].contains(signal)).for_each(&pass);
+        let is_passed = |signal: &i32| ![SIGINT, SIGQUIT, SIGTSTP].contains(signal);
+        let wait = move || signals.forever().filter(is_passed).for_each(&pass);
         thread::Builder::new().name("signals".into()).spawn(wait)?;
-        Ok(Handled { handle, stop })
+        Ok(Handled(handle))
     }
 
-    /// Stops the caller as the terminal would, until it is continued. Without a shell that could
-    /// continue it, the kernel does not stop it.
+    /// Stops the caller as the terminal would, until it is continued.
     pub(crate) fn stop(&self) {
-        // A signal that waits is delivered when it is no longer blocked.
-        if raise(Signal::SIGTSTP).is_ok() {
-            let _ = self.stop.thread_unblock();
-            let _ = self.stop.thread_block();
-        }
+        let _ = emulate_default_handler(SIGTSTP);
     }
 }
 
 impl Drop for Handled {
     fn drop(&mut self) {
-        self.handle.close();
-        // What stopped the command is not to stop the caller later: this removes it.
-        let _ = raise(Signal::SIGCONT);
-        let _ = self.stop.thread_unblock();
+        self.0.close();
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test program uses some of the helpers.
 
 pub(crate) mod mounts;
+pub(crate) mod pty;
 pub(crate) mod trial;
 
 use std::ffi::OsStr;
