@@ -1,0 +1,156 @@
+//! The directory of a layer: what overlayfs writes to, and what is known of it.
+//!
+//! What always holds: a layer that is whole has a file which says when and in which form it was
+//! begun. So another process can take it after a crash.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pathwalk::{AtFlags, Context, Credentials, Timestamp, Vfs};
+use pathwalk_hostfs::{Coherence, HostFs};
+
+use crate::error::Error;
+use crate::form::Form;
+use crate::plan::View;
+use crate::settings::{Source, Target};
+use crate::start;
+use crate::tree::{child, find};
+
+/// The names in the directory of a layer.
+pub(crate) const UPPER: &str = "upper";
+pub(crate) const WORK: &str = "work";
+const ABOUT: &str = "layer";
+
+/// An upper layer of overlayfs, in a directory of its own.
+///
+/// ```
+/// use pathwalk_overlay::{Layer, Suited};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (base, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
+/// let layer = Layer::create(&store.path().join("layer"), base.path())?;
+/// // In a mount namespace, a mount is attached to nothing until it is moved to a directory.
+/// match layer.mount(base.path()) {
+///     Ok(mount) => match layer.suited(base.path(), &mount)? {
+///         Suited::Yes => println!("as a plain directory"),
+///         Suited::No(limits) => limits.iter().for_each(|limit| println!("{limit}")),
+///     },
+///     Err(error) => println!("{error}"),
+/// }
+/// layer.remove()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Layer {
+    pub(crate) dir: PathBuf,
+    form: Form,
+    start: Timestamp,
+}
+
+impl Layer {
+    /// Makes an empty layer in a new directory, for a directory as the base. Its root gets what the
+    /// base's root has. From here on, changes of the base count. Takes some milliseconds.
+    pub fn create(dir: &Path, base: &Path) -> Result<Layer, Error> {
+        for made in [dir, &dir.join(UPPER), &dir.join(WORK)] {
+            fs::create_dir(made).map_err(Error::host("make", made))?;
+        }
+        let form = Form::of_this_process();
+        let (from, to) = (tree(base, Writes::No)?, tree(&dir.join(UPPER), Writes::Yes)?);
+        let copy = || {
+            let (source, wanted) = (Source { context: &from, form: None }, from.root().attributes()?);
+            source.copy(from.root(), &wanted, &to, (to.root(), Target::New))
+        };
+        copy().map_err(Error::tree("copy the attributes of", b"/"))?;
+        let layer = Layer { dir: dir.to_owned(), form, start: start::now() };
+        let about = dir.join(ABOUT);
+        fs::write(&about, layer.about()).map_err(Error::host("write", &about))?;
+        Ok(layer)
+    }
+
+    /// Opens a layer that was made before.
+    pub fn open(dir: &Path) -> Result<Layer, Error> {
+        let about = dir.join(ABOUT);
+        let text = match fs::read_to_string(&about) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && dir.is_dir() => {
+                return Err(Error::NoLayer(dir.to_owned()));
+            }
+            text => text.map_err(Error::host("read", &about))?,
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let start = |seconds: &str, nanoseconds: &str| {
+            Some(Timestamp { seconds: seconds.parse().ok()?, nanoseconds: nanoseconds.parse().ok()? })
+        };
+        let found = match words[..] {
+            ["trusted", seconds, nanoseconds] => Some(Form::Trusted).zip(start(seconds, nanoseconds)),
+            ["user", seconds, nanoseconds] => Some(Form::User).zip(start(seconds, nanoseconds)),
+            _ => None,
+        };
+        let (form, start) = found.ok_or_else(|| Error::NoLayer(dir.to_owned()))?;
+        Ok(Layer { dir: dir.to_owned(), form, start })
+    }
+
+    /// Returns the namespace of attributes in which overlayfs keeps its notes.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Returns the time from which changes of the base count.
+    pub fn start(&self) -> Timestamp {
+        self.start
+    }
+
+    /// Removes the layer, with all that is in it.
+    pub fn remove(self) -> Result<(), Error> {
+        // The kernel makes the work directories without rights, which root does not need.
+        let work = self.dir.join(WORK);
+        for below in ["work", "index"].map(|name| work.join(name)).iter().filter(|below| below.is_dir()) {
+            allow(below).map_err(Error::host("change the rights of", below))?;
+        }
+        fs::remove_dir_all(&self.dir).map_err(Error::host("remove", &self.dir))
+    }
+
+    fn about(&self) -> String {
+        let form = match self.form {
+            Form::Trusted => "trusted",
+            Form::User => "user",
+        };
+        format!("{form} {} {}\n", self.start.seconds, self.start.nanoseconds)
+    }
+
+    /// Returns the layer with its base and a branch.
+    pub(crate) fn view(&self, base: &Context, branch: &Context) -> Result<View, Error> {
+        let layer = tree(&self.dir, Writes::No)?;
+        let upper = layer.lookup_at(layer.root(), UPPER, AtFlags::SYMLINK_NOFOLLOW);
+        let upper = upper.map_err(Error::tree("open the layer", b"/upper"))?;
+        let failed = || Error::tree("open the index", b"/work/index");
+        let work = find(&layer, WORK.as_bytes()).map_err(failed())?;
+        let index = match work {
+            Some(work) => child(&layer, &work, b"index").map_err(failed())?,
+            None => None,
+        };
+        Ok(View { form: self.form, start: self.start, layer, upper, index, base: base.clone(), branch: branch.clone() })
+    }
+}
+
+/// Gives the owner all rights to a directory.
+fn allow(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+}
+
+/// Whether a tree is written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    Yes,
+    No,
+}
+
+/// Returns a context on a directory that nothing else changes, with all rights of this process.
+fn tree(dir: &Path, writes: Writes) -> Result<Context, Error> {
+    let opened = if writes == Writes::Yes { HostFs::open_writable(dir) } else { HostFs::open(dir) };
+    let fs = opened.map_err(|error| Error::host("open", dir)(io::Error::other(error)))?;
+    let coherence = if writes == Writes::Yes { Coherence::Exclusive } else { Coherence::Frozen };
+    let built = Vfs::builder().build(fs.with_coherence(coherence));
+    Ok(built.map_err(|error| Error::host("open", dir)(io::Error::other(error)))?.context(Credentials::root()))
+}

@@ -1,0 +1,269 @@
+//! The look at a layer: from its names and notes to a [`Plan`].
+//!
+//! What always holds: nothing is changed. The branch still shows the base, so a path leads to the
+//! same node in both.
+
+use std::collections::{HashMap, HashSet};
+
+use pathwalk::{AtFlags, Attributes, Errno, FileHandle, FileType, Handle, HandleFlags, Listed};
+
+use crate::error::Error;
+use crate::form::{self, Copied, Covers, Notes};
+use crate::plan::{Comes, Directory, Entry, Move, Original, Pair, Plan, Stays, View, What};
+use crate::tree::{body, child, find, join, list, split};
+
+/// A directory of the base that one of the layer covers, with its path there.
+#[derive(Clone)]
+struct Lower {
+    pair: Pair,
+    path: Vec<u8>,
+}
+
+/// A directory of the layer that was not looked at yet.
+struct Open {
+    number: usize,
+    upper: Handle,
+    lower: Option<Lower>,
+    path: Vec<u8>,
+}
+
+pub(crate) struct Look<'v> {
+    pub(crate) view: &'v View,
+    pub(crate) plan: Plan,
+    open: Vec<Open>,
+    /// What is hidden of the base, by its paths there.
+    pub(crate) hidden: Vec<Vec<u8>>,
+    /// The numbers of the directories of the base that are moved.
+    pub(crate) moved: HashSet<u64>,
+    /// Nodes of the base that have to be found, with the numbers of their copies.
+    pub(crate) wanted: HashMap<FileHandle, u64>,
+}
+
+impl Plan {
+    /// Looks at a layer.
+    pub(crate) fn of(view: &View) -> Result<Plan, Error> {
+        let mut look = Look {
+            view,
+            plan: Plan::default(),
+            open: Vec::new(),
+            hidden: Vec::new(),
+            moved: HashSet::new(),
+            wanted: HashMap::new(),
+        };
+        let pair = Pair { base: view.base.root().clone(), branch: view.branch.root().clone() };
+        let root = Lower { pair, path: b"/".to_vec() };
+        look.check(&root.pair.base, b"/")?;
+        look.open(Comes::Stays, view.upper.clone(), Some(root), b"/".to_vec());
+        while let Some(dir) = look.open.pop() {
+            look.directory(&dir)?;
+        }
+        look.indexed()?;
+        look.find_hidden()?;
+        look.plan.changed.sort();
+        look.plan.changed.dedup();
+        Ok(look.plan)
+    }
+}
+
+impl Look<'_> {
+    fn open(&mut self, comes: Comes, upper: Handle, lower: Option<Lower>, path: Vec<u8>) -> usize {
+        let number = self.plan.directories.len();
+        self.plan.directories.push(Directory { comes, entries: Vec::new() });
+        self.open.push(Open { number, upper, lower, path });
+        number
+    }
+
+    /// Notes that a node of the base changed, if it did.
+    pub(crate) fn check(&mut self, node: &Handle, path: &[u8]) -> Result<(), Error> {
+        let of = node.attributes().map_err(Error::tree("look at", path))?;
+        if of.ctime >= self.view.start {
+            self.plan.changed.push(path.into());
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, dir: &Open) -> Result<(), Error> {
+        let layer = &self.view.layer;
+        let mut names = list(layer, &dir.upper).map_err(Error::tree("list", &dir.path))?;
+        names.sort_by(|one, other| one.name.cmp(&other.name));
+        for Listed { name, .. } in names {
+            let path = join(&dir.path, &name);
+            let what = self.entry(dir, &name, &path)?;
+            self.plan.directories[dir.number].entries.push(Entry { name, what });
+        }
+        Ok(())
+    }
+
+    /// Looks at a name in a directory of the layer.
+    fn entry(&mut self, dir: &Open, name: &[u8], path: &[u8]) -> Result<What, Error> {
+        let failed = || Error::tree("look at", path);
+        let layer = &self.view.layer;
+        let node = layer.lookup_at(&dir.upper, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
+        let of = node.attributes().map_err(failed())?;
+        let notes = Notes::read(self.view.form, layer, &node, &of).map_err(failed())?;
+        let there = match &dir.lower {
+            Some(lower) => self.below(lower, name).map_err(failed())?,
+            None => None,
+        };
+        if let Some(there) = &there {
+            self.check(&there.pair.base, &there.path)?;
+        }
+        if notes.is_whiteout {
+            match (there, &dir.lower) {
+                (Some(there), _) => self.hidden.push(there.path),
+                // It was there when the name was removed.
+                (None, Some(lower)) => self.plan.changed.push(join(&lower.path, name).into()),
+                (None, None) => {}
+            }
+            return Ok(What::Removed);
+        }
+        if of.kind == FileType::Directory {
+            return self.below_directory(dir, node, notes, there, path);
+        }
+        if notes.is_metacopy {
+            return Err(Error::Metacopy(path.into()));
+        }
+        self.node(&node, &of, &notes, there, path)
+    }
+
+    /// Returns the node of a name in a directory of the base.
+    fn below(&self, dir: &Lower, name: &[u8]) -> Result<Option<Lower>, Errno> {
+        let base = child(&self.view.base, &dir.pair.base, name)?;
+        let branch = child(&self.view.branch, &dir.pair.branch, name)?;
+        let pair = base.zip(branch).map(|(base, branch)| Pair { base, branch });
+        Ok(pair.map(|pair| Lower { pair, path: join(&dir.path, name) }))
+    }
+
+    fn below_directory(
+        &mut self,
+        dir: &Open,
+        node: Handle,
+        notes: Notes,
+        there: Option<Lower>,
+        path: &[u8],
+    ) -> Result<What, Error> {
+        let is_directory = |lower: &Lower| lower.pair.base.kind() == FileType::Directory;
+        let (lower, comes) = match notes.covers {
+            Covers::Nothing => (None, Comes::New),
+            Covers::Same => match there.clone().filter(is_directory) {
+                Some(lower) => (Some(lower), Comes::Stays),
+                None => (None, Comes::New),
+            },
+            Covers::Redirected(to) => match self.redirected(dir, &to, path)?.filter(|(_, lower)| is_directory(lower)) {
+                Some((above, lower)) => {
+                    self.check(&lower.pair.base, &lower.path)?;
+                    let of = lower.pair.base.attributes().map_err(Error::tree("look at", &lower.path))?;
+                    self.moved.insert(of.ino);
+                    let name = split(&lower.path).1.into();
+                    self.plan.moves.push(Move { dir: above, name, path: lower.path.clone().into() });
+                    (Some(lower), Comes::Moved(self.plan.moves.len() - 1))
+                }
+                None => (None, Comes::New),
+            },
+        };
+        if comes != Comes::Stays {
+            self.hidden.extend(there.map(|there| there.path));
+        }
+        Ok(What::Directory(self.open(comes, node, lower, path.to_vec())))
+    }
+
+    /// Returns the directory to which a redirect leads, and in the branch the one above it.
+    fn redirected(&mut self, dir: &Open, to: &[u8], path: &[u8]) -> Result<Option<(Handle, Lower)>, Error> {
+        let View { base, branch, .. } = self.view;
+        let found = || {
+            if !to.starts_with(b"/") {
+                let Some(above) = &dir.lower else { return Ok(None) };
+                return Ok(self.below(above, to)?.map(|found| (above.pair.branch.clone(), found)));
+            }
+            let (above, name) = split(to);
+            let Some((base, branch)) = find(base, above)?.zip(find(branch, above)?) else { return Ok(None) };
+            let above = Lower { pair: Pair { base, branch: branch.clone() }, path: above.to_vec() };
+            Ok(self.below(&above, name)?.map(|found| (branch, found)))
+        };
+        let found = found().map_err(Error::tree("find what is renamed to", path))?;
+        if found.is_none() {
+            // It was there when it was renamed.
+            let place = dir.lower.as_ref().map_or_else(Vec::new, |lower| join(&lower.path, to));
+            self.plan.changed.push(if to.starts_with(b"/") { to.into() } else { place.into() });
+        }
+        Ok(found)
+    }
+
+    /// Looks at a node that is no directory.
+    fn node(&mut self, node: &Handle, of: &Attributes, notes: &Notes, there: Option<Lower>, path: &[u8]) -> Result<What, Error> {
+        let number = of.ino;
+        let failed = || Error::tree("compare", path);
+        let stays = match &there {
+            Some(there) => self.is_copy(node, of, notes, there).map_err(failed())?,
+            None => false,
+        };
+        match (stays, there) {
+            (true, Some(there)) if of.nlink > 1 => {
+                let original = Original { node: there.pair.branch, stays: Stays::Yes };
+                self.plan.originals.insert(number, original);
+            }
+            (true, _) => {}
+            (false, there) => {
+                self.hidden.extend(there.map(|there| there.path));
+                if let Copied::From(origin) = &notes.copied {
+                    self.wanted.insert(origin.clone(), number);
+                }
+            }
+        }
+        Ok(What::Node { number, stays: if stays { Stays::Yes } else { Stays::No } })
+    }
+
+    /// Returns whether a node of the layer is a copy of one of the base, which has the same name.
+    fn is_copy(&self, node: &Handle, of: &Attributes, notes: &Notes, there: &Lower) -> Result<bool, Errno> {
+        let View { layer, base, .. } = self.view;
+        let was = there.pair.base.attributes()?;
+        if was.kind != of.kind {
+            return Ok(false);
+        }
+        match &notes.copied {
+            Copied::No => Ok(false),
+            Copied::From(origin) => Ok(self.handle(&there.pair.base)?.as_ref() == Some(origin)),
+            // The names of a node that has several part with its copy.
+            Copied::Of if was.nlink > 1 => Ok(false),
+            Copied::Of if of.kind == FileType::Symlink => Ok(body(layer, node)? == body(base, &there.pair.base)?),
+            Copied::Of => Ok(was.device_node == of.device_node),
+        }
+    }
+
+    /// Returns the handle of a node of the base, as overlayfs notes it.
+    pub(crate) fn handle(&self, node: &Handle) -> Result<Option<FileHandle>, Errno> {
+        match self.view.base.name_to_handle_at(node, "", HandleFlags::EMPTY_PATH) {
+            Ok((handle, _)) => Ok(Some(handle)),
+            Err(Errno::EOPNOTSUPP | Errno::EOVERFLOW) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Looks at the index: nodes that are seen only by names that the layer does not have.
+    fn indexed(&mut self) -> Result<(), Error> {
+        let Some(index) = &self.view.index else { return Ok(()) };
+        let layer = &self.view.layer;
+        let names = list(layer, index).map_err(Error::tree("list", b"/work/index"))?;
+        let seen: HashSet<u64> = self.plan.directories.iter().flat_map(|dir| &dir.entries).filter_map(Entry::number).collect();
+        for Listed { name, .. } in names {
+            let Some(origin) = form::origin_of_index(&name) else { continue };
+            let Some(node) = child(layer, index, &name).map_err(Error::tree("look at", &name))? else { continue };
+            let of = node.attributes().map_err(Error::tree("look at", &name))?;
+            let is_whiteout = of.kind == FileType::CharDevice;
+            if of.kind != FileType::Directory && !is_whiteout && !seen.contains(&of.ino) {
+                self.wanted.insert(origin, of.ino);
+                self.plan.indexed.push((name, of.ino));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn number(&self) -> Option<u64> {
+        match self.what {
+            What::Node { number, .. } => Some(number),
+            _ => None,
+        }
+    }
+}

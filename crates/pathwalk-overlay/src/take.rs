@@ -1,0 +1,332 @@
+//! The taking of a layer into a branch.
+//!
+//! What always holds:
+//!
+//! - What gets another name is set aside first, as long as the names of the base lead to it. So
+//!   names may be exchanged, and a directory may move into what was below it.
+//! - A directory gets its times when all in it is done, and the root last.
+
+use std::collections::HashMap;
+
+use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, LinkFlags, NewKind, OpenFlags, RenameFlags, UnlinkFlags};
+
+use crate::data;
+use crate::error::Error;
+use crate::layer::Layer;
+use crate::plan::{Comes, Original, Plan, Stays, View, What};
+use crate::settings::{Source, Target};
+use crate::tree::{allow_changes, body, child, join, open, remove};
+
+/// A layer that is about to be taken into a branch.
+///
+/// ```
+/// use std::path::Path;
+/// use pathwalk::Context;
+/// use pathwalk_overlay::{Error, Layer, Taking};
+///
+/// /// Takes a layer into a branch, unless the base changed meanwhile.
+/// fn take(layer: &Layer, base: &Context, branch: &Context) -> Result<bool, Error> {
+///     let taking = Taking::of(layer, base, branch)?;
+///     for path in taking.changed() {
+///         eprintln!("changed meanwhile: {}", path.escape_ascii());
+///     }
+///     let is_quiet = taking.changed().is_empty();
+///     if is_quiet {
+///         taking.take()?;
+///     }
+///     Ok(is_quiet)
+/// }
+/// ```
+pub struct Taking {
+    view: View,
+    plan: Plan,
+}
+
+impl std::fmt::Debug for Taking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Taking").field("changed", &self.changed().len()).finish_non_exhaustive()
+    }
+}
+
+impl Taking {
+    /// Looks at a layer that is mounted no longer. Both contexts have the rights of root: that of
+    /// the base sees it as it is now, and that of the branch has nothing but the base.
+    pub fn of(layer: &Layer, base: &Context, branch: &Context) -> Result<Taking, Error> {
+        let view = layer.view(base, branch)?;
+        let plan = Plan::of(&view)?;
+        Ok(Taking { view, plan })
+    }
+
+    /// Returns the paths of the base that the layer has to do with, and that changed since it was
+    /// begun: a node by its time of change, a name that is gone. What overlayfs showed there is not
+    /// defined.
+    pub fn changed(&self) -> &[Box<[u8]>] {
+        &self.plan.changed
+    }
+
+    /// Takes the layer into the branch. If it fails, the branch has a part of it, and is to be
+    /// dropped.
+    pub fn take(self) -> Result<(), Error> {
+        let Taking { view, plan } = &self;
+        let mut take = Take { view, plan, made: HashMap::new(), stage: Stage::prepare(view, plan)? };
+        take.indexed()?;
+        let root =
+            Frame { directory: 0, next: 0, upper: view.upper.clone(), branch: view.branch.root().clone(), path: b"/".to_vec() };
+        let mut frames = vec![root];
+        while let Some(frame) = frames.last_mut() {
+            let entries = &plan.directories[frame.directory].entries;
+            match entries.get(frame.next) {
+                Some(entry) => {
+                    frame.next += 1;
+                    let below = take.entry(frame, &entry.name, &entry.what)?;
+                    frames.extend(below);
+                }
+                None => {
+                    let frame = frames.pop().expect("it was looked at");
+                    if frames.is_empty() {
+                        take.stage.take().map_or(Ok(()), |stage| stage.end(&view.branch))?;
+                    }
+                    take.finish(&frame)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A directory that is being done.
+struct Frame {
+    directory: usize,
+    next: usize,
+    upper: Handle,
+    branch: Handle,
+    path: Vec<u8>,
+}
+
+struct Take<'t> {
+    view: &'t View,
+    plan: &'t Plan,
+    /// Nodes with several names in the layer that are done, by their numbers there, and
+    /// their attributes there.
+    made: HashMap<u64, (Handle, Attributes)>,
+    stage: Option<Stage>,
+}
+
+impl Take<'_> {
+    fn source(&self) -> Source<'_> {
+        Source { context: &self.view.layer, form: Some(self.view.form) }
+    }
+
+    /// Does one name, and returns the directory that it leads to, if it does.
+    fn entry(&mut self, frame: &Frame, name: &[u8], what: &What) -> Result<Option<Frame>, Error> {
+        let path = join(&frame.path, name);
+        let branch = &self.view.branch;
+        if let What::Removed = what {
+            remove(branch, &frame.branch, name, &path)?;
+            return Ok(None);
+        }
+        let failed = || Error::tree("take", &path);
+        let upper = self.view.layer.lookup_at(&frame.upper, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
+        match what {
+            What::Removed => Ok(None),
+            What::Node { number, stays } => {
+                self.node(frame, name, &upper, (*number, *stays), &path)?;
+                Ok(None)
+            }
+            What::Directory(directory) => {
+                let comes = self.plan.directories[*directory].comes;
+                if comes != Comes::Stays {
+                    remove(branch, &frame.branch, name, &path)?;
+                }
+                let come = || {
+                    match (comes, &self.stage) {
+                        (Comes::Moved(number), Some(stage)) => stage.give(branch, &number.to_string(), &frame.branch, name)?,
+                        (Comes::New | Comes::Moved(_), _) => branch.mkdirat(&frame.branch, name, 0o700)?,
+                        (Comes::Stays, _) => {}
+                    }
+                    let node = branch.lookup_at(&frame.branch, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    allow_changes(branch, &node)?;
+                    Ok(node)
+                };
+                let node = come().map_err(failed())?;
+                Ok(Some(Frame { directory: *directory, next: 0, upper, branch: node, path }))
+            }
+        }
+    }
+
+    /// Does a name of a node that is no directory.
+    fn node(
+        &mut self,
+        frame: &Frame,
+        name: &[u8],
+        upper: &Handle,
+        (number, stays): (u64, Stays),
+        path: &[u8],
+    ) -> Result<(), Error> {
+        let branch = &self.view.branch;
+        let failed = || Error::tree("take", path);
+        if stays == Stays::No {
+            remove(branch, &frame.branch, name, path)?;
+        }
+        if let Some((node, of)) = self.made.get(&number) {
+            let again = || {
+                if stays == Stays::No {
+                    self.link(node, &frame.branch, name)?;
+                }
+                // A link is made while the flags allow it.
+                self.source().copy(upper, of, branch, (node, Target::OfBase))
+            };
+            return again().map_err(failed());
+        }
+        let place = || match (self.plan.originals.get(&number), &self.stage) {
+            _ if stays == Stays::Yes => Ok(Target::OfBase),
+            (Some(Original { stays: Stays::No, .. }), Some(stage)) => {
+                stage.give(branch, &node_name(number), &frame.branch, name).map(|()| Target::OfBase)
+            }
+            (Some(original), _) => self.link(&original.node, &frame.branch, name).map(|()| Target::OfBase),
+            (None, _) => self.make(upper, &frame.branch, name).map(|()| Target::New),
+        };
+        let target = place().map_err(failed())?;
+        let node = branch.lookup_at(&frame.branch, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
+        let of = self.copy(upper, &node, target).map_err(failed())?;
+        if of.nlink > 1 {
+            self.made.insert(number, (node, of));
+        }
+        Ok(())
+    }
+
+    fn link(&self, node: &Handle, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+        let branch = &self.view.branch;
+        allow_changes(branch, node)?;
+        branch.linkat(node, "", dir, name, LinkFlags::EMPTY_PATH)
+    }
+
+    fn make(&self, upper: &Handle, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+        let (branch, of) = (&self.view.branch, upper.attributes()?);
+        let kind = match of.kind {
+            FileType::Symlink => return branch.symlinkat(&body(&self.view.layer, upper)?, dir, name),
+            FileType::Directory => return branch.mkdirat(dir, name, 0o700),
+            FileType::Regular => NewKind::Regular,
+            FileType::Fifo => NewKind::Fifo,
+            FileType::Socket => NewKind::Socket,
+            FileType::CharDevice => NewKind::CharDevice(of.device_node),
+            FileType::BlockDevice => NewKind::BlockDevice(of.device_node),
+        };
+        branch.mknodat(dir, name, kind, 0o600)
+    }
+
+    /// Copies all that a node has but its names, and returns its attributes in the layer.
+    fn copy(&self, upper: &Handle, node: &Handle, is: Target) -> Result<Attributes, Errno> {
+        let View { layer, branch, .. } = self.view;
+        allow_changes(branch, node)?;
+        let of = upper.attributes()?;
+        if of.kind == FileType::Regular && (of.size > 0 || node.attributes()?.size > 0) {
+            let (from, to) = (open(layer, upper)?, branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME)?);
+            data::copy(&from, of.size, &to)?;
+        }
+        self.source().copy(upper, &of, branch, (node, is))?;
+        Ok(of)
+    }
+
+    /// Does nodes that are seen only by names that the layer does not have.
+    fn indexed(&self) -> Result<(), Error> {
+        let View { layer, index, .. } = self.view;
+        let Some(index) = index else { return Ok(()) };
+        for (name, number) in &self.plan.indexed {
+            let Some(original) = self.plan.originals.get(number) else { continue };
+            let copy = || {
+                let Some(upper) = child(layer, index, name)? else { return Ok(()) };
+                self.copy(&upper, &original.node, Target::OfBase).map(drop)
+            };
+            copy().map_err(Error::tree("take a node of the index,", name))?;
+        }
+        Ok(())
+    }
+
+    /// Does what a directory has but its names, when all in it is done.
+    fn finish(&self, frame: &Frame) -> Result<(), Error> {
+        let is = match self.plan.directories[frame.directory].comes {
+            Comes::New => Target::New,
+            Comes::Stays | Comes::Moved(_) => Target::OfBase,
+        };
+        let finish = || {
+            let of = frame.upper.attributes()?;
+            self.source().copy(&frame.upper, &of, &self.view.branch, (&frame.branch, is))
+        };
+        finish().map_err(Error::tree("set the attributes of", &frame.path))
+    }
+}
+
+/// A directory in the root of the branch for what is on its way to another name.
+struct Stage {
+    name: String,
+    dir: Handle,
+}
+
+impl Stage {
+    /// The most names that are tried for one.
+    const ATTEMPTS: u32 = 1 << 16;
+
+    /// Sets aside all that gets another name. Makes no directory if there is nothing.
+    fn prepare(view: &View, plan: &Plan) -> Result<Option<Stage>, Error> {
+        let branch = &view.branch;
+        allow_changes(branch, branch.root()).map_err(Error::tree("change", b"/"))?;
+        let is_indexed = |number: &u64| plan.indexed.iter().any(|(_, indexed)| indexed == number);
+        let moves = |(number, original): &(&u64, &Original)| original.stays == Stays::No && !is_indexed(number);
+        let moved = plan.originals.iter().filter(moves);
+        if plan.moves.is_empty() && moved.clone().next().is_none() {
+            return Ok(None);
+        }
+        let stage = Stage::make(branch).map_err(Error::tree("set names aside in", b"/"))?;
+        for (number, moved) in plan.moves.iter().enumerate() {
+            stage.set_aside(branch, number, &moved.dir, &moved.name).map_err(Error::tree("rename", &moved.path))?;
+        }
+        for (number, original) in moved {
+            let link = || {
+                allow_changes(branch, &original.node)?;
+                branch.linkat(&original.node, "", &stage.dir, node_name(*number), LinkFlags::EMPTY_PATH)
+            };
+            link().map_err(Error::tree("set a node aside in", b"/"))?;
+        }
+        Ok(Some(stage))
+    }
+
+    fn make(branch: &Context) -> Result<Stage, Errno> {
+        for number in 0..Stage::ATTEMPTS {
+            let name = format!(".pathwalk-overlay-{number}");
+            match branch.mkdirat(branch.root(), &name, 0o700) {
+                Ok(()) => {
+                    let dir = branch.lookup_at(branch.root(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    return Ok(Stage { name, dir });
+                }
+                Err(Errno::EEXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EEXIST)
+    }
+
+    fn set_aside(&self, branch: &Context, number: usize, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+        allow_changes(branch, dir)?;
+        if let Some(node) = child(branch, dir, name)? {
+            allow_changes(branch, &node)?;
+        }
+        branch.renameat(dir, name, &self.dir, number.to_string(), RenameFlags::NOREPLACE)
+    }
+
+    /// Gives what is set aside by a name its new one.
+    fn give(&self, branch: &Context, aside: &str, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+        branch.renameat(&self.dir, aside, dir, name, RenameFlags::NOREPLACE)
+    }
+
+    /// Removes the directory, which is empty.
+    fn end(self, branch: &Context) -> Result<(), Error> {
+        let removed = branch.unlinkat(branch.root(), &self.name, UnlinkFlags::REMOVEDIR);
+        removed.map_err(Error::tree("remove", self.name.as_bytes()))
+    }
+}
+
+/// Returns the name by which a node is set aside that is no directory.
+fn node_name(number: u64) -> String {
+    format!("node {number}")
+}
