@@ -4,7 +4,7 @@
 //! order, since each of these may change those before it, and none changes one behind it.
 
 use pathwalk::permission::{Acl, AclKind};
-use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, InodeFlags, SetTime, XattrFlags};
+use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, InodeFlags, SetTime, Timestamp, XattrFlags};
 
 use crate::form::{self, Form};
 use crate::tree::{flags, if_supported};
@@ -14,6 +14,29 @@ use crate::tree::{flags, if_supported};
 pub(crate) enum Target {
     New,
     OfBase,
+}
+
+/// The times that a node is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) atime: SetTime,
+    pub(crate) mtime: Timestamp,
+}
+
+impl Times {
+    /// Returns those of a node, both of which are set.
+    pub(crate) fn of(node: &Attributes) -> Times {
+        Times { atime: SetTime::To(node.atime), mtime: node.mtime }
+    }
+
+    /// Returns those of the copy of a node that was so before a read of its data, where a layer was
+    /// begun at `start`. A time of access that the host has moved since then is left, since the
+    /// copy has the one before.
+    pub(crate) fn of_copy(copy: &Attributes, before: &Attributes, start: Timestamp) -> Times {
+        let is_left = copy.atime == before.atime || before.atime >= start && before.atime <= Timestamp::now();
+        let atime = if is_left { SetTime::Keep } else { SetTime::To(copy.atime) };
+        Times { atime, mtime: copy.mtime }
+    }
 }
 
 /// The flags that a branch keeps.
@@ -56,25 +79,14 @@ impl Source<'_> {
         Ok(all)
     }
 
-    /// Copies all that a node has but its names and its data. `wanted` has its attributes as they
-    /// were before its data was read.
-    pub(crate) fn copy(
-        &self,
-        node: &Handle,
-        wanted: &Attributes,
-        to: &Context,
-        (target, is): (&Handle, Target),
-    ) -> Result<(), Errno> {
-        let there = target.attributes()?;
-        let mut is_set = self.copy_rights(node, wanted, to, target)?;
+    /// Copies all that a node has but its names and its data.
+    pub(crate) fn copy(&self, node: &Handle, times: Times, to: &Context, (target, is): (&Handle, Target)) -> Result<(), Errno> {
+        let mut is_set = self.copy_rights(node, to, target)?;
         let flags_there = flags(to, target)?;
         let flags = self.flags(node, flags_there, is)?;
-        is_set |= flags != flags_there & KEPT;
-        // With its first change, a branch takes the times that the base has by then. A read moves
-        // one of them.
-        if is_set || (wanted.atime, wanted.mtime) != (there.atime, there.mtime) {
-            let times = (SetTime::To(wanted.atime), SetTime::To(wanted.mtime));
-            to.utimensat(target, "", times.0, times.1, AtFlags::EMPTY_PATH)?;
+        is_set |= flags != flags_there & KEPT || times.atime != SetTime::Keep;
+        if is_set || target.attributes()?.mtime != times.mtime {
+            to.utimensat(target, "", times.atime, SetTime::To(times.mtime), AtFlags::EMPTY_PATH)?;
         }
         if flags != flags_there & KEPT {
             to.set_inode_flags_at(target, "", flags, AtFlags::EMPTY_PATH)?;
@@ -84,8 +96,8 @@ impl Source<'_> {
 
     /// Copies owner, lists, mode and extended attributes, and returns whether one of them was not
     /// the same.
-    fn copy_rights(&self, node: &Handle, wanted: &Attributes, to: &Context, target: &Handle) -> Result<bool, Errno> {
-        let (mut is_set, there) = (false, target.attributes()?);
+    fn copy_rights(&self, node: &Handle, to: &Context, target: &Handle) -> Result<bool, Errno> {
+        let (mut is_set, wanted, there) = (false, node.attributes()?, target.attributes()?);
         if (wanted.uid, wanted.gid) != (there.uid, there.gid) {
             to.fchownat(target, "", Some(wanted.uid), Some(wanted.gid), AtFlags::EMPTY_PATH)?;
             is_set = true;

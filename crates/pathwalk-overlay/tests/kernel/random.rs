@@ -5,7 +5,7 @@
 use fastrand::Rng;
 
 use super::trees::{Scope, change};
-use super::world::{Shown, World, as_root, host};
+use super::world::{Shown, World, as_root, host, keep_accesses};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("it is a number"))
@@ -30,6 +30,7 @@ fn a_branch_shows_what_the_mount_showed() {
             let base = host(&world.base());
             (0..random.usize(..120)).for_each(|_| change(&base, &mut random, Scope::All));
             drop(base);
+            keep_accesses(&world.base()).expect("it is the caller's");
             let mut mounted = world.mount();
             let many = random.usize(..60);
             // Mounted anew, overlayfs goes by what it noted.

@@ -11,10 +11,10 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use pathwalk::{AtFlags, Context, Errno, NewKind, OpenFlags, OpenHow, RenameFlags, Resolve, SetTime, Timestamp, XattrFlags};
-use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, UTIME_OMIT, mknodat, renameat_with, setxattr};
+use rustix::fs::{CWD, FileType, Mode, Timespec, Timestamps, mknodat, renameat_with, setxattr};
 
 use super::random::seed;
-use super::world::{Shown, World, as_root, context, host};
+use super::world::{Shown, World, as_root, context, host, keep_accesses};
 
 /// An operation on one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,20 +111,6 @@ fn base(dir: &Path) -> io::Result<()> {
     symlink("file", dir.join("link"))?;
     symlink("nowhere", dir.join("dangling"))?;
     keep_accesses(dir)
-}
-
-/// Sets times of access that a read does not move, on a mount with `relatime`.
-fn keep_accesses(dir: &Path) -> io::Result<()> {
-    let time = Timespec { tv_sec: Timestamp::now().seconds + 1_000_000, tv_nsec: 0 };
-    let times = Timestamps { last_access: time, last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT } };
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            keep_accesses(&entry.path())?;
-        }
-        rustix::fs::utimensat(CWD, entry.path(), &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
-    }
-    Ok(())
 }
 
 /// Does on the mount what each row begins with.

@@ -9,7 +9,7 @@ use pathwalk_tests::skipped;
 
 use super::random::seed;
 use super::trees::{Scope, change};
-use super::world::{Shown, World, enter, host};
+use super::world::{Shown, World, enter, host, keep_accesses};
 
 /// The environment variable that is set in the child.
 const CHILD: &str = "PATHWALK_OVERLAY_CHILD";
@@ -64,6 +64,7 @@ fn in_namespace() {
         let base = host(&world.base());
         (0..random.usize(..100)).for_each(|_| change(&base, &mut random, Scope::Files));
         drop(base);
+        keep_accesses(&world.base()).expect("it is the caller's");
         let mounted = world.mount();
         let view = host(&mounted.at);
         (0..random.usize(..60)).for_each(|_| change(&view, &mut random, Scope::Files));

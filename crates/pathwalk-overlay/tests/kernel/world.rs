@@ -12,6 +12,7 @@ use pathwalk_branch::{Aspects, Branch, Branches, Change};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_overlay::{Form, Layer, Taking};
 use pathwalk_tests::skipped;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -43,6 +44,20 @@ pub(crate) fn enter() -> io::Result<()> {
 pub(crate) fn host(dir: &Path) -> Context {
     let fs = HostFs::open_writable(dir).expect("it is a directory").with_coherence(Coherence::Exclusive);
     Vfs::builder().budget(BUDGET).build(fs).expect("it has a root").context(Credentials::root())
+}
+
+/// Sets times of access that a read does not move, on a mount with `relatime`.
+pub(crate) fn keep_accesses(dir: &Path) -> io::Result<()> {
+    let time = Timespec { tv_sec: Timestamp::now().seconds + 1_000_000, tv_nsec: 0 };
+    let times = Timestamps { last_access: time, last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT } };
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            keep_accesses(&entry.path())?;
+        }
+        rustix::fs::utimensat(CWD, entry.path(), &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    Ok(())
 }
 
 /// Returns a context on a branch.
