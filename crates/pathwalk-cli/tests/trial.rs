@@ -12,13 +12,9 @@ use common::json;
 use common::trial::{Ground, Who};
 use pathwalk_tests::skipped;
 
-/// Runs a test as each user.
+/// Runs a test as each user, with each engine.
 fn as_all(what: &str, test: impl Fn(&Ground)) {
-    for who in Who::all() {
-        if let Some(ground) = Ground::new(what, who) {
-            test(&ground);
-        }
-    }
+    Ground::all(what).for_each(|ground| test(&ground));
 }
 
 #[test]

@@ -42,8 +42,10 @@ impl Form {
 
     /// Returns the one that this process may mount with.
     pub fn of_this_process() -> Form {
-        let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        let is_initial = map.split_whitespace().eq(["0", "0", "4294967295"]);
+        use std::os::unix::fs::MetadataExt;
+        // Source: `PROC_USER_INIT_INO` in `proc_ns.h`.
+        const INITIAL: u64 = 0xefff_fffd;
+        let is_initial = std::fs::metadata("/proc/self/ns/user").is_ok_and(|of| of.ino() == INITIAL);
         if is_initial && rustix::process::geteuid().is_root() { Form::Trusted } else { Form::User }
     }
 
@@ -118,7 +120,7 @@ impl Notes {
 }
 
 /// The bytes of an origin before the handle: version, magic number, length, flags, kind, and the
-/// UUID of the file system. Source: `struct ovl_fb`.
+/// UUID of the file system. Source: `struct ovl_fh`.
 const BEFORE_HANDLE: usize = 21;
 
 /// Returns the handle in an origin, if it is one of a lower layer.

@@ -13,7 +13,7 @@ use pathwalk_hostfs::{Coherence, HostFs};
 use crate::error::Error;
 use crate::form::Form;
 use crate::plan::View;
-use crate::settings::{Source, Target};
+use crate::settings::{Source, Target, Times};
 use crate::start;
 use crate::tree::{child, find};
 
@@ -58,9 +58,8 @@ impl Layer {
         let form = Form::of_this_process();
         let (from, to) = (tree(base, Writes::No)?, tree(&dir.join(UPPER), Writes::Yes)?);
         let copy = || {
-            let source = Source { context: &from, form: None };
-            source.copy_rights(from.root(), &to, to.root())?;
-            source.copy_times_and_flags(from.root(), &to, to.root(), Target::New)
+            let (source, times) = (Source { context: &from, form: None }, Times::of(&from.root().attributes()?));
+            source.copy(from.root(), times, &to, (to.root(), Target::New))
         };
         copy().map_err(Error::tree("copy the attributes of", b"/"))?;
         let layer = Layer { dir: dir.to_owned(), form, start: start::now() };

@@ -4,6 +4,7 @@
 //!
 //! - A branch into which a layer is taken shows the base, and nothing else, when that begins.
 //! - Nothing is written to the layer or to the base.
+//!   What is read gets new times of access where the host writes them.
 //! - Paths start at the root, lead down, and follow no link.
 //!
 //! # What it does not do

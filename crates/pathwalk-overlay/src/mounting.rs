@@ -26,8 +26,8 @@ use crate::layer::{Layer, UPPER, WORK};
 const OF_ROOT: [(&str, &str); 4] = [("redirect_dir", "on"), ("index", "on"), ("metacopy", "off"), ("xino", "auto")];
 
 impl Layer {
-    /// Mounts the layer over a directory. The mount is attached to nothing until
-    /// [`attach`](Self::attach).
+    /// Mounts the layer over a directory, without device nodes and suid programs. The mount is
+    /// attached to nothing until [`attach`](Self::attach).
     pub fn mount(&self, base: &Path) -> Result<OwnedFd, Error> {
         let directory = |path: &Path| {
             let opened = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
@@ -58,5 +58,6 @@ fn configured(form: Form, [base, upper, work]: [BorrowedFd<'_>; 3]) -> rustix::i
         Form::User => fsconfig_set_flag(&fs, "userxattr")?,
     }
     fsconfig_create(&fs)?;
-    fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOATIME)
+    let flags = MountAttrFlags::MOUNT_ATTR_NOATIME | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOSUID;
+    fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, flags)
 }

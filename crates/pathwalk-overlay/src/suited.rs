@@ -44,7 +44,7 @@ pub enum Limit {
     RenamedDirectories,
     /// The names of a file of the base part when it is changed.
     HardLinks,
-    /// Files have other numbers, or a device number each.
+    /// Files have other numbers, some from their first change on, or a device number each.
     Numbers,
     /// What is mounted below the base is not seen.
     MountsBelow,
@@ -77,15 +77,14 @@ impl Layer {
     pub fn suited(&self, base: &Path, mount: &OwnedFd) -> Result<Suited, Error> {
         let mut limits = Vec::new();
         if self.form() == Form::User {
-            limits.push(Limit::RenamedDirectories);
-        }
-        // The kernel makes it when the layer is first mounted.
-        if self.form() == Form::User || !self.dir.join(WORK).join("index").is_dir() {
+            limits.extend([Limit::RenamedDirectories, Limit::HardLinks, Limit::Numbers]);
+        } else if !self.dir.join(WORK).join("index").is_dir() {
+            // The kernel makes it when the layer is first mounted.
             limits.push(Limit::HardLinks);
         }
         let opened = openat(CWD, base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let opened = opened.map_err(Error::host("open", base))?;
-        if !keeps_numbers(&opened, mount).map_err(Error::host("look at", base))? {
+        if self.form() == Form::Trusted && !keeps_numbers(&opened, mount).map_err(Error::host("look at", base))? {
             limits.push(Limit::Numbers);
         }
         let full = base.canonicalize().map_err(Error::host("find", base))?;

@@ -14,7 +14,7 @@ use crate::data;
 use crate::error::Error;
 use crate::layer::Layer;
 use crate::plan::{Comes, Original, Plan, Stays, View, What};
-use crate::settings::{Source, Target};
+use crate::settings::{Source, Target, Times};
 use crate::tree::{allow_changes, body, child, join, open, remove};
 
 /// A layer that is about to be taken into a branch.
@@ -106,8 +106,9 @@ struct Frame {
 struct Take<'t> {
     view: &'t View,
     plan: &'t Plan,
-    /// Nodes with several names in the layer that are done, by their numbers there.
-    made: HashMap<u64, Handle>,
+    /// Nodes with several names in the layer that are done, by their numbers there, with
+    /// the times that they got.
+    made: HashMap<u64, (Handle, Times)>,
     stage: Option<Stage>,
 }
 
@@ -167,13 +168,13 @@ impl Take<'_> {
         if stays == Stays::No {
             remove(branch, &frame.branch, name, path)?;
         }
-        if let Some(node) = self.made.get(&number) {
+        if let Some((node, times)) = self.made.get(&number) {
             let again = || {
                 if stays == Stays::No {
                     self.link(node, &frame.branch, name)?;
                 }
                 // A link is made while the flags allow it.
-                self.source().copy_times_and_flags(upper, branch, node, Target::OfBase)
+                self.source().copy(upper, *times, branch, (node, Target::OfBase))
             };
             return again().map_err(failed());
         }
@@ -187,9 +188,9 @@ impl Take<'_> {
         };
         let target = place().map_err(failed())?;
         let node = branch.lookup_at(&frame.branch, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
-        self.copy(upper, &node, target).map_err(failed())?;
+        let times = self.copy(upper, &node, target).map_err(failed())?;
         if upper.attributes().map_err(failed())?.nlink > 1 {
-            self.made.insert(number, node);
+            self.made.insert(number, (node, times));
         }
         Ok(())
     }
@@ -214,17 +215,27 @@ impl Take<'_> {
         branch.mknodat(dir, name, kind, 0o600)
     }
 
-    /// Copies all that a node has but its names.
-    fn copy(&self, upper: &Handle, node: &Handle, is: Target) -> Result<(), Errno> {
+    /// Copies all that a node has but its names, and returns the times that it gets.
+    fn copy(&self, upper: &Handle, node: &Handle, is: Target) -> Result<Times, Errno> {
         let View { layer, branch, .. } = self.view;
         allow_changes(branch, node)?;
-        let of = upper.attributes()?;
+        // Before a read moves them.
+        let (of, times) = (upper.attributes()?, self.times(upper, node, is)?);
         if of.kind == FileType::Regular && (of.size > 0 || node.attributes()?.size > 0) {
             let (from, to) = (open(layer, upper)?, branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME)?);
             data::copy(&from, of.size, &to)?;
         }
-        self.source().copy_rights(upper, branch, node)?;
-        self.source().copy_times_and_flags(upper, branch, node, is)
+        self.source().copy(upper, times, branch, (node, is))?;
+        Ok(times)
+    }
+
+    /// Returns the times that a node gets.
+    fn times(&self, upper: &Handle, node: &Handle, is: Target) -> Result<Times, Errno> {
+        let of = upper.attributes()?;
+        Ok(match is {
+            Target::New => Times::of(&of),
+            Target::OfBase => Times::of_copy(&of, &node.attributes()?, self.view.start),
+        })
     }
 
     /// Does nodes that are seen only by names that the layer does not have.
@@ -235,7 +246,7 @@ impl Take<'_> {
             let Some(original) = self.plan.originals.get(number) else { continue };
             let copy = || {
                 let Some(upper) = child(layer, index, name)? else { return Ok(()) };
-                self.copy(&upper, &original.node, Target::OfBase)
+                self.copy(&upper, &original.node, Target::OfBase).map(drop)
             };
             copy().map_err(Error::tree("take a node of the index,", name))?;
         }
@@ -248,10 +259,9 @@ impl Take<'_> {
             Comes::New => Target::New,
             Comes::Stays | Comes::Moved(_) => Target::OfBase,
         };
-        let (source, branch) = (self.source(), &self.view.branch);
         let finish = || {
-            source.copy_rights(&frame.upper, branch, &frame.branch)?;
-            source.copy_times_and_flags(&frame.upper, branch, &frame.branch, is)
+            let times = self.times(&frame.upper, &frame.branch, is)?;
+            self.source().copy(&frame.upper, times, &self.view.branch, (&frame.branch, is))
         };
         finish().map_err(Error::tree("set the attributes of", &frame.path))
     }

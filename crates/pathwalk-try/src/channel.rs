@@ -28,6 +28,8 @@ pub(crate) enum Message {
     Mapped,
     /// From it: the device by which it mounted, which comes with it.
     Device,
+    /// From it: it waits for the mount of the branch. To it: that mount, which comes with it.
+    Mount,
     /// From it: the first process, by a descriptor that comes with it.
     First,
     /// From the first process: the command was stopped.

@@ -44,7 +44,7 @@ mod terminal;
 
 pub use error::Error;
 pub use inside::inside;
-pub use plan::Network;
+pub use plan::{Engine, Network};
 
 /// What a command sees, and the command.
 ///
@@ -87,6 +87,8 @@ pub struct Trial {
     pub private: Vec<PathBuf>,
     /// The network of the command.
     pub network: Network,
+    /// What shows the branch to it.
+    pub engine: Engine,
     /// The source that `mount(8)` shows.
     pub source: String,
     /// The program and its first arguments, behind which the number of a descriptor is given for
@@ -136,6 +138,7 @@ impl Trial {
             hidden: Vec::new(),
             private: Vec::new(),
             network: Network::Shared,
+            engine: Engine::Fuse,
             source: "pathwalk".to_owned(),
             program: Vec::new(),
         }
@@ -143,7 +146,7 @@ impl Trial {
 
     /// Runs the command, and returns its end. `serve` is given the descriptor of `/dev/fuse` and
     /// the options of its mount, for [`pathwalk_fuse::serve`]; when this returns, the mount has
-    /// ended or is about to.
+    /// ended or is about to. With another [`engine`](Trial::engine) it is not called.
     ///
     /// Has to be called by a thread that stays until the end: when the thread ends, all ends.
     /// Signals are handled meanwhile: `SIGINT` and `SIGQUIT` are left to the command, `SIGTERM` and

@@ -15,7 +15,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::channel::{Channel, Message, Status};
-use crate::plan::{Mapping, Plan};
+use crate::plan::{Engine, Mapping, Plan};
 use crate::signals::Handled;
 use crate::terminal::Terminal;
 use crate::{Ended, Error, Outcome, Trial};
@@ -122,6 +122,11 @@ fn follow(
                     serve(device, &trial.mounting())?;
                 }
             }
+            (Message::Mount, None) => {
+                let Engine::Mounted(mount) = &trial.engine else { break };
+                let sent = channel.send(&Message::Mount, Some(mount.as_fd()));
+                sent.map_err(Error::outside("passing on the mount of the branch"))?;
+            }
             (Message::First, Some(process)) => first.is(process),
             (Message::Stopped, _) => {
                 if let Some(terminal) = terminal {
@@ -135,7 +140,7 @@ fn follow(
                 return Ok(status);
             }
             (Message::Failed(why), _) => return Err(Error::Inside(why)),
-            (Message::Plan | Message::Mapped | Message::Device | Message::First, _) => break,
+            (Message::Plan | Message::Mapped | Message::Device | Message::Mount | Message::First, _) => break,
         }
     }
     Err(Error::Lost)

@@ -1,7 +1,9 @@
 //! What the inner process is to do, in the form in which it is sent there.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,32 @@ pub enum Network {
     Shared,
     /// None but a loopback of its own.
     None,
+}
+
+/// What shows the branch to a command.
+///
+/// ```
+/// use pathwalk_try::{Engine, Trial};
+/// assert!(matches!(Trial::new("/srv", ["make"]).engine, Engine::Fuse));
+/// ```
+#[derive(Clone, Debug)]
+pub enum Engine {
+    /// FUSE, which the caller serves.
+    Fuse,
+    /// A layer of the kernel's overlayfs, in this directory. The inner process mounts it over the
+    /// base, in its user namespace.
+    Layer(PathBuf),
+    /// A mount that the caller has made, and attached nowhere: one that takes the caller's rights.
+    Mounted(Arc<OwnedFd>),
+}
+
+/// The source of the mount at the base.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Tree {
+    Fuse,
+    Layer(SentPath),
+    /// The caller sends it.
+    Mounted,
 }
 
 /// A path, which need not be text.
@@ -52,6 +80,7 @@ pub(crate) struct Plan {
     pub(crate) private: Vec<SentPath>,
     pub(crate) network: Network,
     pub(crate) source: String,
+    pub(crate) tree: Tree,
     pub(crate) mapping: Mapping,
 }
 
@@ -78,6 +107,11 @@ impl Plan {
             private: paths(&trial.private),
             network: trial.network,
             source: trial.source.clone(),
+            tree: match &trial.engine {
+                Engine::Fuse => Tree::Fuse,
+                Engine::Layer(dir) => Tree::Layer(dir.into()),
+                Engine::Mounted(_) => Tree::Mounted,
+            },
             mapping,
         }
     }

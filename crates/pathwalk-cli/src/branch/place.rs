@@ -76,8 +76,9 @@ pub(crate) fn state() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Returns the name of the directory for a base: its last name, and a hash of its path.
-fn name_of(base: &Path) -> String {
+/// Returns the name of the directory for a base, or for a branch: its last name, and a hash of its
+/// path.
+pub(crate) fn name_of(base: &Path) -> String {
     let mut hash = SipHasher24::new();
     hash.write(base.as_os_str().as_bytes());
     let last = base.file_name().map_or("root".into(), |name| name.to_string_lossy());

@@ -5,10 +5,10 @@
 
 use pathwalk_branch::{Branches, Change, Conflict, Error};
 use pathwalk_hostfs::Coherence;
-use pathwalk_try::Outcome;
 
-use super::chosen::{Chosen, Origin};
+use super::chosen::Origin;
 use super::options::TryArgs;
+use super::run::Ran;
 use super::told;
 use crate::branch::place::{Missing, Place};
 
@@ -25,23 +25,23 @@ pub(super) enum Fate {
 }
 
 /// Does with the branch what the options say, and tells what was done.
-pub(super) fn settle(args: &TryArgs, place: &Place, chosen: &Chosen, outcome: &Outcome, code: u8) -> anyhow::Result<()> {
+pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyhow::Result<()> {
+    let Ran { chosen, outcome, .. } = ran;
     // Anew, since the base may have changed in ways that were not reported yet.
     let branches = place.open(Coherence::Exclusive, None, Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
     if !args.json {
         told::summary(&branches, &chosen.name, &changes)?;
     }
-    let fate = decide(args, &branches, chosen, &changes, outcome, code)?;
+    let fate = decide(args, &branches, ran, &changes, code)?;
     if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
 }
 
 fn decide(
     args: &TryArgs,
     branches: &Branches,
-    chosen: &Chosen,
+    Ran { chosen, changed, .. }: &Ran,
     changes: &[Change],
-    _outcome: &Outcome,
     code: u8,
 ) -> anyhow::Result<Fate> {
     let name = &chosen.name;
@@ -53,7 +53,7 @@ fn decide(
         branches.drop(name)?;
         return Ok(Fate::Empty);
     }
-    if args.commit_if_ok && code == 0 {
+    if args.commit_if_ok && code == 0 && changed.is_empty() {
         return commit(branches, name);
     }
     Ok(Fate::Kept)

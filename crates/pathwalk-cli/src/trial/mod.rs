@@ -3,7 +3,7 @@
 //!
 //! - [`options`]: the command line;
 //! - [`chosen`]: the branch, which is made or gone on with;
-//! - [`run`](mod@run): the command, while the branch is served;
+//! - [`run`](mod@run): the command, while the branch is served, or with [`overlay`] in its place;
 //! - [`after`]: what becomes of the branch, with [`told`], what is told of it.
 //!
 //! What always holds: the exit code is that of the command, also if a commit has conflicts. What
@@ -12,6 +12,7 @@
 mod after;
 mod chosen;
 pub(crate) mod options;
+mod overlay;
 mod run;
 mod told;
 
@@ -47,16 +48,34 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
     let directory = std::env::current_dir().context("the working directory")?;
     let base = if args.everything { Path::new("/") } else { args.base.as_deref().unwrap_or(&directory) };
     let place = Place::find(base, args.store.as_deref())?;
-    let (chosen, outcome) = run::run(args, &place, &directory)?;
-    let code = match outcome.how {
+    let ran = run::run(args, &place, &directory)?;
+    let code = match ran.outcome.how {
         Ended::Exited(code) => code,
         Ended::Killed(signal) => 128 + signal as u8,
         Ended::NotFound => not_run(args, "it is not there", NOT_FOUND),
         Ended::NotRunnable(errno) => not_run(args, &std::io::Error::from_raw_os_error(errno).to_string(), NOT_RUNNABLE),
         _ => NOT_TRIED,
     };
-    after::settle(args, &place, &chosen, &outcome, code)?;
+    warn_of(&ran.changed);
+    after::settle(args, &place, &ran, code)?;
     Ok(code)
+}
+
+/// Reports paths of the base that changed under a layer of overlayfs.
+fn warn_of(changed: &[Box<[u8]>]) {
+    /// The most paths that are shown.
+    const MOST: usize = 5;
+    if changed.is_empty() {
+        return;
+    }
+    let shown: Vec<_> = changed.iter().take(MOST).map(|path| format!("\"{}\"", path.escape_ascii())).collect();
+    let more = changed.len().saturating_sub(MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    program::complain(&anyhow::anyhow!(
+        "the base changed while the command ran: {}{more}; what it saw there is not defined, so look before you commit, \
+         or run it with --engine fuse",
+        shown.join(", ")
+    ));
 }
 
 /// Reports that the command was not run, and returns the exit code for that.

@@ -60,6 +60,10 @@ pub(crate) struct TryArgs {
     /// Network of the command
     #[arg(long, value_name = "NETWORK", value_enum, default_value_t = Net::Host)]
     pub(crate) net: Net,
+    /// What shows the branch to the command: "overlay" is quicker where many files are made, and
+    /// needs a base that stays as it is; "auto" is that where it is as a plain directory
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Wanted::Fuse)]
+    pub(crate) engine: Wanted,
     /// Commit if the command ends with 0, else keep the branch
     #[arg(long, group = "then")]
     pub(crate) commit_if_ok: bool,
@@ -82,6 +86,17 @@ pub(crate) struct TryArgs {
 pub(crate) struct InsideArgs {
     /// The descriptor of the channel
     pub(crate) descriptor: i32,
+}
+
+/// The engine that is wished.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// FUSE
+    Fuse,
+    /// The kernel's overlayfs, for a new branch of the base
+    Overlay,
+    /// Overlayfs for root, where its answers are those of a plain directory; else FUSE
+    Auto,
 }
 
 /// The network of the command.

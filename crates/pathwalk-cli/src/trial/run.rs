@@ -1,17 +1,19 @@
-//! The command while it runs: the branch is served to it through FUSE.
+//! The command while it runs: the branch is served to it through FUSE, or taken from a layer of
+//! overlayfs afterwards.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use pathwalk::{Credentials, Vfs};
-use pathwalk_bench::machine::{BUDGET, escaped};
+use pathwalk::Context;
+use pathwalk_bench::machine::escaped;
 use pathwalk_fuse::{CacheTimes, Served};
 use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
 use super::chosen::{self, Chosen};
 use super::options::TryArgs;
+use super::overlay::{self, Changed};
 use crate::branch::place::{Missing, Place};
 use crate::mount::resources;
 
@@ -25,32 +27,59 @@ const END: Duration = Duration::from_secs(30);
 /// The name of the variable that tells a command that it is tried, and in which branch.
 pub(super) const VARIABLE: &str = "PATHWALK_TRY";
 
+/// The branch after the command.
+pub(super) struct Ran {
+    pub(super) chosen: Chosen,
+    pub(super) outcome: Outcome,
+    /// Paths of the base that changed meanwhile, so that what the command saw there is not defined.
+    pub(super) changed: Changed,
+}
+
 /// Runs the command. The branch is stored when this returns, and not used any more.
-pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<(Chosen, Outcome)> {
+pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<Ran> {
     let branches = place.open(Coherence::Watch, None, Missing::Make)?;
     let (chosen, branch) = chosen::choose(args, &branches)?;
     let outcome = (|| {
-        let context = Vfs::builder().budget(BUDGET).build(branch).context("opening the branch")?.context(Credentials::root());
-        let trial = trial(args, place, directory, &chosen)?;
-        let mut served: Option<Served> = None;
-        let outcome = trial.run(|device, options| {
-            resources::allow_descriptors();
-            resources::bound_arenas();
-            let mut options = options.clone();
-            options.times = CacheTimes { entry: KEPT, absence: KEPT, attributes: KEPT };
-            served = Some(pathwalk_fuse::serve(&context, device, &options)?);
-            Ok(())
-        })?;
-        // The last process has ended, and the mount with it.
-        let _ = served.is_none_or(|served| served.wait_for(END));
+        let mut changed = overlay::take_left_behind(place, &branches, &chosen)?;
+        let context = overlay::context(branch)?;
+        let mut trial = trial(args, place, directory, &chosen)?;
+        let (engine, layer) = overlay::engine(args, place, &branches, &chosen)?;
+        trial.engine = engine;
+        let outcome = serve(&trial, &context);
+        // The mount goes, and the caches of the branch with it.
+        drop((trial, context));
+        match (&outcome, layer) {
+            (Ok(_), Some(layer)) => changed.extend(overlay::take(place, &branches, &chosen.name, layer)?),
+            // Nothing has run in it.
+            (Err(_), Some(layer)) => layer.remove()?,
+            (_, None) => {}
+        }
+        let outcome = outcome?;
         branches.sync().context("storing what was changed")?;
-        anyhow::Ok(outcome)
+        anyhow::Ok((outcome, changed))
     })();
-    if outcome.is_err() && chosen.origin == chosen::Origin::New {
+    if outcome.is_err() && chosen.origin == chosen::Origin::New && !overlay::is_left_behind(place, &chosen) {
         // Nothing has run in it. What this fails with is less than what failed before.
         let _ = branches.drop(&chosen.name);
     }
-    Ok((chosen, outcome?))
+    let (outcome, changed) = outcome?;
+    Ok(Ran { chosen, outcome, changed })
+}
+
+/// Runs the command, and serves the branch to it.
+fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome> {
+    let mut served: Option<Served> = None;
+    let outcome = trial.run(|device, options| {
+        resources::allow_descriptors();
+        resources::bound_arenas();
+        let mut options = options.clone();
+        options.times = CacheTimes { entry: KEPT, absence: KEPT, attributes: KEPT };
+        served = Some(pathwalk_fuse::serve(context, device, &options)?);
+        Ok(())
+    })?;
+    // The last process has ended, and the mount with it.
+    let _ = served.is_none_or(|served| served.wait_for(END));
+    Ok(outcome)
 }
 
 fn trial(args: &TryArgs, place: &Place, directory: &Path, chosen: &Chosen) -> anyhow::Result<Trial> {

@@ -34,16 +34,29 @@ impl Who {
 pub(crate) struct Ground {
     pub(crate) dir: TempDir,
     pub(crate) who: Who,
+    engine: &'static str,
 }
 
 impl Ground {
+    /// Makes one for each user and each engine that is one of the user's.
+    pub(crate) fn all(what: &str) -> impl Iterator<Item = Ground> {
+        let engines = |who| if who == Who::Root { &["fuse", "auto"][..] } else { &["fuse"] };
+        let all = Who::all().into_iter().flat_map(move |who| engines(who).iter().map(move |engine| (who, *engine)));
+        all.filter_map(move |(who, engine)| Ground::with(what, who, engine))
+    }
+
     /// Makes one; `None`, with a report, where commands cannot be tried on this machine.
     pub(crate) fn new(what: &str, who: Who) -> Option<Ground> {
+        Ground::with(what, who, "fuse")
+    }
+
+    /// Makes one in which commands are tried with this engine.
+    pub(crate) fn with(what: &str, who: Who, engine: &'static str) -> Option<Ground> {
         let Some(dir) = place_for_all() else {
             skipped(what, "there is no directory that all users can reach");
             return None;
         };
-        let ground = Ground { dir, who };
+        let ground = Ground { dir, who, engine };
         for name in ["base", "base/sub", "state", "beside", "home"] {
             std::fs::create_dir(ground.at(name)).unwrap();
         }
@@ -100,7 +113,7 @@ impl Ground {
 
     /// Returns the command that tries a command.
     pub(crate) fn trying<S: AsRef<OsStr>>(&self, options: &[&str], tried: &[S]) -> Command {
-        let mut command = self.program(&["try"]);
+        let mut command = self.program(&["try", "--engine", self.engine]);
         command.args(options).arg("--").args(tried);
         command
     }

@@ -10,13 +10,14 @@ use pathwalk_branch::{Aspects, Change};
 use pathwalk_overlay::{Error, Layer, Suited, Taking};
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, makedev, mknodat, setxattr};
 
-use super::trees::{context, shown};
-use super::world::{Shown, World, as_root, host};
+use super::trees::shown;
+use super::world::{Shown, World, as_root, context, host, keep_accesses};
 
 /// Makes a base, changes it on a mount, and returns what the branch tells.
 fn told(base: impl FnOnce(&Path), change: impl FnOnce(&Path), what: &str) -> String {
     let mut world = World::new();
     base(&world.base());
+    keep_accesses(&world.base()).expect("it is the caller's");
     let mounted = world.mount();
     change(&mounted.at);
     let seen = Shown::of(&host(&mounted.at));
@@ -49,6 +50,30 @@ fn what_did_not_change_is_not_told() {
             file.set_modified(times.modified().unwrap()).unwrap();
         };
         assert_eq!(told(base, change, "an open"), "");
+    });
+}
+
+/// The comparison reads the base, which may move a time of access there.
+#[test]
+fn new_data_is_no_new_time_of_access() {
+    as_root(|| {
+        let base = |dir: &Path| write(&dir.join("file"), "old");
+        let mut world = World::new();
+        base(&world.base());
+        let mounted = world.mount();
+        write(&mounted.at.join("file"), "new");
+        let layer = mounted.unmount();
+        let branches = world.branches();
+        let branch = context(branches.fork(None, "work").unwrap());
+        Taking::of(&layer, &host(&world.base()), &branch).unwrap().take().unwrap();
+        let changed = shown(&branches.diff("work").unwrap());
+        assert_eq!(changed, format!("changed /file Regular {:?}\n", Aspects::DATA));
+        let set = |dir: &Path| {
+            let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+            let times = fs::FileTimes::new().set_accessed(time);
+            fs::File::open(dir.join("file")).unwrap().set_times(times).unwrap();
+        };
+        assert_eq!(told(base, set, "a time"), format!("changed /file Regular {:?}\n", Aspects::ATTRIBUTES));
     });
 }
 

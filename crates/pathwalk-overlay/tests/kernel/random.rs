@@ -5,14 +5,23 @@
 use fastrand::Rng;
 
 use super::trees::{Scope, change};
-use super::world::{Shown, World, as_root, host};
+use super::world::{Shown, World, as_root, host, keep_accesses};
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("it is a number"))
+}
+
+/// Returns the seed, which it prints.
+pub(crate) fn seed() -> u64 {
+    let seed = number("PATHWALK_OVERLAY_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("PATHWALK_OVERLAY_SEED={seed}");
+    seed
+}
 
 #[test]
 fn a_branch_shows_what_the_mount_showed() {
     as_root(|| {
-        let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("it is a number"));
-        let seed = number("PATHWALK_OVERLAY_SEED").unwrap_or_else(|| fastrand::u64(..));
-        println!("PATHWALK_OVERLAY_SEED={seed}");
+        let seed = seed();
         let mut seeds = Rng::with_seed(seed);
         let (mut steps, rounds) = (0, number("PATHWALK_OVERLAY_ROUNDS").unwrap_or(40));
         for round in 0..rounds {
@@ -21,6 +30,7 @@ fn a_branch_shows_what_the_mount_showed() {
             let base = host(&world.base());
             (0..random.usize(..120)).for_each(|_| change(&base, &mut random, Scope::All));
             drop(base);
+            keep_accesses(&world.base()).expect("it is the caller's");
             let mut mounted = world.mount();
             let many = random.usize(..60);
             // Mounted anew, overlayfs goes by what it noted.

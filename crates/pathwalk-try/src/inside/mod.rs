@@ -30,7 +30,8 @@ use rustix::thread::UnshareFlags;
 use crate::channel::{Channel, Message};
 use crate::error::{Failed, While};
 use crate::mounting;
-use crate::plan::{Mapping, Network, Plan};
+use crate::plan::{Mapping, Network, Plan, Tree};
+use pathwalk_overlay::Layer;
 
 /// The exit code of a process that could not do its part. The caller is told why.
 const NOT_DONE: i32 = 125;
@@ -86,21 +87,39 @@ fn prepare(channel: &Channel) -> Result<(), Failed> {
     File::from(file).read_to_end(&mut bytes).doing("reading what to do")?;
     let plan: Plan = postcard::from_bytes(&bytes).doing("reading what to do")?;
     enter(&plan, channel)?;
-    let detached = mount_detached(&mounting(&plan.source)).doing("mounting the branch")?;
-    channel.send(&Message::Device, Some(detached.device.as_fd())).doing("passing on the device")?;
-    drop(detached.device);
+    let tree = tree(&plan, channel)?;
     match fork()? {
         None => {
             end_with_parent()?;
             // While its path is what it is outside.
             let input = input::protect();
-            room::furnish(&plan, detached.mount)?;
+            room::furnish(&plan, tree)?;
             locks::lock()?;
             first::run(&plan, channel, input)
         }
         Some(first) => {
-            drop(detached.mount);
+            drop(tree);
             wait_for(first, channel)
+        }
+    }
+}
+
+/// Returns the mount that shows the branch, attached nowhere.
+fn tree(plan: &Plan, channel: &Channel) -> Result<OwnedFd, Failed> {
+    const DOING: &str = "mounting the branch";
+    match &plan.tree {
+        Tree::Fuse => {
+            let detached = mount_detached(&mounting(&plan.source)).doing(DOING)?;
+            channel.send(&Message::Device, Some(detached.device.as_fd())).doing("passing on the device")?;
+            Ok(detached.mount)
+        }
+        Tree::Layer(dir) => Layer::open(dir.get()).and_then(|layer| layer.mount(plan.base.get())).doing(DOING),
+        Tree::Mounted => {
+            channel.send(&Message::Mount, None).doing("asking for the mount of the branch")?;
+            let Some((Message::Mount, Some(mount))) = channel.receive() else {
+                return Err(Failed("no mount was sent".into()));
+            };
+            Ok(mount)
         }
     }
 }
