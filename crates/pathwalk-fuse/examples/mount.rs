@@ -1,6 +1,7 @@
 //! Mounts a tree until it is unmounted: an empty one in memory, a directory of the host, an empty
 //! one with a directory of the host on `/host` within, a branch of a directory, which is gone with
-//! the mount, or one of many files that are computed. With `told`, the program is told of each open.
+//! the mount, or one of many files that are computed. With `told`, the program is told of each
+//! open.
 //!
 //! ```sh
 //! cargo run -p pathwalk-fuse --example mount -- mem /mnt

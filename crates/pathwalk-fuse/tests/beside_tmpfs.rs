@@ -145,8 +145,8 @@ fn ranges_are_copied() {
     });
 }
 
-/// A file that is open for appending is written elsewhere by `RWF_NOAPPEND`, of which a request does
-/// not tell.
+/// A file that is open for appending is written elsewhere by `RWF_NOAPPEND`, of which a request
+/// does not tell.
 #[test]
 fn a_write_may_go_elsewhere_than_to_the_end() {
     use rustix::io::{ReadWriteFlags, pwritev2};
