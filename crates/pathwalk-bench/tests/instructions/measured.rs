@@ -8,6 +8,7 @@ use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, V
 use pathwalk_bench::listing::Listing;
 use pathwalk_bench::machine::BUDGET;
 use pathwalk_bench::trace::{Question, Trace};
+use pathwalk_branch::Branches;
 
 /// The first argument of a run in the simulator.
 pub(crate) const MEASURED: &str = "measured";
@@ -51,11 +52,13 @@ pub(crate) enum Subject {
     CrossingsFromMemo,
     /// The lookups of a compiler, for which the memo is asked and has no entries.
     GccNotInMemo,
+    /// The one path, in a branch of the tree.
+    SixInBranch,
 }
 
 impl Subject {
     /// The subjects with a budget.
-    pub(crate) const BUDGETED: [Subject; 8] = [
+    pub(crate) const BUDGETED: [Subject; 9] = [
         Subject::SixComponents,
         Subject::GccTrace,
         Subject::FourCrossings,
@@ -64,6 +67,7 @@ impl Subject {
         Subject::GccCompared,
         Subject::CrossingsFromMemo,
         Subject::GccNotInMemo,
+        Subject::SixInBranch,
     ];
 
     /// Returns the name in the budget.
@@ -78,6 +82,7 @@ impl Subject {
             Subject::GccCompared => "gcc-compared",
             Subject::CrossingsFromMemo => "crossings-memo",
             Subject::GccNotInMemo => "gcc-missed",
+            Subject::SixInBranch => "six-branch",
         }
     }
 
@@ -143,8 +148,21 @@ impl Subject {
         match self {
             Subject::SixFromMemo | Subject::GccFromMemo | Subject::GccCompared | Subject::CrossingsFromMemo => builder,
             Subject::GccNotInMemo => internals::learning_never(builder),
-            Subject::SixComponents | Subject::GccTrace | Subject::FourCrossings | Subject::Control => builder.whole_paths(0),
+            Subject::SixComponents | Subject::GccTrace | Subject::FourCrossings | Subject::Control | Subject::SixInBranch => {
+                builder.whole_paths(0)
+            }
         }
+    }
+
+    fn tree(self) -> Result<Vfs, Box<dyn Error>> {
+        let builder = self.memo(Vfs::builder().budget(BUDGET).seed(SEED));
+        if self != Subject::SixInBranch {
+            return Ok(builder.build(Listing::gcc())?);
+        }
+        let base = Vfs::builder().build(Listing::gcc())?.context(Credentials::root());
+        // `rustix`, which reads the system's clock, finds no auxiliary vector in the simulator.
+        let branches = Branches::with(base, pathwalk_branch::Options::default().clock(pathwalk::Timestamp::now))?;
+        Ok(builder.build(branches.fork(None, "measured")?)?)
     }
 
     fn access(self) -> fn(&Context, &[u8], Access) -> Result<(), Errno> {
@@ -159,7 +177,7 @@ impl Subject {
 pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     let subject = Subject::named(subject).ok_or("no such subject")?;
     let passes: u64 = passes.parse()?;
-    let vfs = subject.memo(Vfs::builder().budget(BUDGET).seed(SEED)).build(Listing::gcc())?;
+    let vfs = subject.tree()?;
     let root = vfs.context(Credentials::root());
     for directory in &COVERED[..subject.crossings()] {
         let another = root.new_tree(Listing::gcc(), MountFlags::empty())?;
