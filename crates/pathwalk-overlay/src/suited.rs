@@ -6,7 +6,8 @@
 //! What it does not do: look for what overlayfs answers in its own way on every file system. These
 //! are: a file of the base that is mapped shared and read-only does not show later writes; one that
 //! is executed may be written; `name_to_handle_at` is `EOPNOTSUPP`; a character device 0:0 cannot
-//! be made; the root of the mount has a number of its own.
+//! be made; a file of the base has another time of birth from its first change on; the root of the
+//! mount has a number of its own.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,0 +1,109 @@
+//! `pathwalk try` with the kernel's overlayfs in the place of FUSE.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use common::trial::{Ground, Who};
+use pathwalk_tests::skipped;
+
+/// Runs a test as each user on overlayfs.
+fn as_all(what: &str, test: impl Fn(&Ground)) {
+    for who in Who::all() {
+        let Some(ground) = Ground::with(what, who, "fuse") else { continue };
+        let output = ground.tried(&["--engine", "overlay", "--drop"], &["true"]);
+        match output.status.success() {
+            true => test(&ground),
+            false => skipped(what, &format!("{who:?}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        }
+    }
+}
+
+/// Returns the layers that are in the store.
+fn layers(ground: &Ground) -> Vec<PathBuf> {
+    let stores = fs::read_dir(ground.at("state/pathwalk/branches")).unwrap();
+    let layers = stores.flat_map(|store| fs::read_dir(store.unwrap().path().join("layers")).into_iter().flatten());
+    layers.map(|layer| layer.unwrap().path()).collect()
+}
+
+/// Waits until something holds, for a minute at most.
+fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_was_changed_is_in_the_branch() {
+    as_all("a command on overlayfs", |ground| {
+        let script = "grep -q ' overlay ' /proc/self/mountinfo || exit 9; echo new > file; rm sub/inner; mkdir made; ln -s ../file made/link";
+        let (code, _, errors) = ground.script(&["--engine", "overlay", "-b", "work"], script);
+        assert_eq!((code, &*ground.read("base/file")), (Some(0), "old\n"), "{errors}");
+        for says in ["/file", "/sub/inner", "/made/", "kept as \"work\""] {
+            assert!(errors.contains(says), "{errors}");
+        }
+        assert_eq!(layers(ground), [] as [PathBuf; 0]);
+        let committed = ground.program(&["branch", "commit", "work"]).output().unwrap();
+        assert!(committed.status.success(), "{}", String::from_utf8_lossy(&committed.stderr));
+        assert_eq!((&*ground.read("base/made/link"), ground.at("base/sub/inner").exists()), ("new\n", false));
+        let (_, _, errors) = ground.script(&["--engine", "overlay"], "cat file > /dev/null; : >> file");
+        assert_eq!((ground.branches(), &*errors), (0, "nothing was changed\n"));
+    });
+}
+
+#[test]
+fn a_base_that_changes_is_told_and_nothing_is_committed() {
+    as_all("a base that changes under overlayfs", |ground| {
+        let mut command = ground.trying(&["--engine", "overlay", "--commit-if-ok"], &["sh", "-c", "echo here > file; sleep 2"]);
+        let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/file").exists()));
+        fs::write(ground.at("base/file"), "there\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("the base changed while the command ran: \"/file\""), "{errors}");
+        assert_eq!((&*ground.read("base/file"), ground.branches()), ("there\n", 1), "{errors}");
+    });
+}
+
+#[test]
+fn what_a_killed_try_has_changed_is_taken_by_the_next() {
+    as_all("a try on overlayfs that is killed", |ground| {
+        let mut command =
+            ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; touch made; sleep 60"]);
+        let mut child = command.spawn().unwrap();
+        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/made").exists()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(&*ground.read("base/file"), "old\n");
+        let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file; ls");
+        assert_eq!((code, &*output), (Some(0), "new\nfile\nmade\nsub\n"), "{errors}");
+        assert_eq!(layers(ground), [] as [PathBuf; 0]);
+    });
+}
+
+#[test]
+fn a_branch_with_changes_is_not_for_overlayfs() {
+    as_all("a branch with changes and overlayfs", |ground| {
+        ground.script(&["-b", "work"], "echo new > file");
+        let (code, _, errors) = ground.script(&["-b", "work", "--engine", "overlay"], "true");
+        assert!(code == Some(125) && errors.contains("has changes"), "{errors}");
+        let (code, output, errors) = ground.script(&["-b", "work", "--engine", "auto", "--keep"], "cat file");
+        assert_eq!((code, &*output), (Some(0), "new\n"), "{errors}");
+    });
+}
+
+#[test]
+fn a_store_in_the_base_is_none_of_the_changes() {
+    as_all("a store in the base and overlayfs", |ground| {
+        for engine in ["auto", "overlay"] {
+            let options = ["--store", "sub/store", "--engine", engine, "-b", engine];
+            let (code, output, errors) = ground.script(&options, "echo new > file; touch sub/made; cat file; ls -A sub/store");
+            assert_eq!((code, &*output), (Some(0), "new\n"), "{errors}");
+            assert!(errors.contains("1 added, 1 changed\n") && !errors.contains("the base changed"), "{errors}");
+        }
+    });
+}
