@@ -110,11 +110,13 @@ fn a_shell_in_a_try_has_jobs_of_its_own() {
         std::thread::sleep(Duration::from_millis(1000));
         pty.send("\x1a");
         pty.expect(shell.stopped);
-        pty.line("kill -KILL $(jobs -p); echo kil''led");
-        pty.expect("killed");
-        // Until the shell has heard of it.
+        pty.line("fg");
+        pty.expect("sleep 1000");
         std::thread::sleep(Duration::from_millis(500));
-        pty.line("");
+        pty.send("\x03");
+        std::thread::sleep(Duration::from_millis(500));
+        pty.line("echo on''ward");
+        pty.expect("onward");
         pty.line("exit 7");
         pty.expect("kept as");
         pty.line(&format!("echo co''de-{}", shell.code));

@@ -74,7 +74,7 @@ impl Ground {
         Some(ground)
     }
 
-    /// Makes all below a path the user's.
+    /// Makes all below a path, which may be absolute, the user's.
     pub(crate) fn own(&self, path: &str) {
         if self.who == Who::User && rustix::process::geteuid().is_root() {
             give(&self.at(path));
