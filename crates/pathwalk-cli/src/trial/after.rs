@@ -9,6 +9,7 @@ use pathwalk_try::Outcome;
 
 use super::chosen::{Chosen, Origin};
 use super::options::TryArgs;
+use super::question::{self, Answer};
 use super::told;
 use crate::branch::place::{Missing, Place};
 
@@ -30,7 +31,7 @@ pub(super) fn settle(args: &TryArgs, place: &Place, chosen: &Chosen, outcome: &O
     let branches = place.open(Coherence::Exclusive, None, Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
     if !args.json {
-        told::summary(&branches, &chosen.name, &changes)?;
+        told::summary(&branches, &chosen.name, &changes, &place.base)?;
     }
     let fate = decide(args, &branches, chosen, &changes, outcome, code)?;
     if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
@@ -41,7 +42,7 @@ fn decide(
     branches: &Branches,
     chosen: &Chosen,
     changes: &[Change],
-    _outcome: &Outcome,
+    outcome: &Outcome,
     code: u8,
 ) -> anyhow::Result<Fate> {
     let name = &chosen.name;
@@ -56,7 +57,16 @@ fn decide(
     if args.commit_if_ok && code == 0 {
         return commit(branches, name);
     }
-    Ok(Fate::Kept)
+    let is_said = args.keep || args.commit_if_ok || args.json || changes.is_empty() || outcome.asked_to_end.is_some();
+    let answer = if is_said { None } else { question::ask(branches, name, changes)? };
+    match answer {
+        Some(Answer::Commit) => commit(branches, name),
+        Some(Answer::Drop) => {
+            branches.drop(name)?;
+            Ok(Fate::Dropped)
+        }
+        _ => Ok(Fate::Kept),
+    }
 }
 
 /// Commits the branch.
