@@ -1,8 +1,8 @@
 //! Attempts to change something outside, from inside of a `pathwalk try`: none may do so.
 //!
-//! The attempts are in `escape/attempts.py`. Here is what is looked at before and after: a directory
-//! that the command sees and its user may write to, the base, two processes, sockets, and the
-//! settings of the machine.
+//! The attempts are in `escape/attempts.py`. Here is what is looked at before and after: a
+//! directory that the command sees and its user may write to, the base, two processes, sockets,
+//! and the settings of the machine.
 
 mod common;
 

@@ -211,3 +211,36 @@ fn processes_with(mark: &str) -> usize {
     let lines = others.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
 }
+
+#[test]
+fn a_person_is_asked_what_becomes_of_the_changes() {
+    let Some(ground) = Ground::new("the question", Who::User) else { return };
+    let mut pty = start(&ground, &SHELLS[0]);
+    let question = "[k]eep, [c]ommit, [d]rop or [l]ook? ";
+    pty.line("export PAGER=cat; $TRY try -- sh -c 'echo new > file; echo x > .dot; cp /bin/true run'");
+    pty.expect("program          /run");
+    pty.expect("dotfile          /.dot");
+    pty.expect(question);
+    pty.line("");
+    pty.expect(question);
+    pty.line("look");
+    pty.expect("+new");
+    pty.expect(question);
+    pty.line("c");
+    pty.expect("committed");
+    assert_eq!(ground.read("base/file"), "new\n");
+    pty.line("$TRY try -- rm file");
+    pty.expect(question);
+    pty.line("d");
+    pty.expect("dropped");
+    pty.line("$TRY try -- rm file");
+    pty.expect(question);
+    pty.send("\x03");
+    pty.line("echo co''de-$?");
+    pty.expect("code-130");
+    pty.line("$TRY try -- rm file");
+    pty.expect(question);
+    pty.send("\x04");
+    pty.expect("kept as \"rm-2\"");
+    assert_eq!(ground.read("base/file"), "new\n");
+}

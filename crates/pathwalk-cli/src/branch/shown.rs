@@ -197,7 +197,8 @@ pub(crate) fn damages(found: &[Damage]) -> String {
     found.iter().map(|damage| format!("{damage}\n")).collect()
 }
 
-fn escape(text: &[u8]) -> String {
+/// Returns text as a terminal can show it.
+pub(crate) fn escape(text: &[u8]) -> String {
     escaped(Path::new(OsStr::from_bytes(text))).to_string()
 }
 

@@ -8,6 +8,7 @@ use pathwalk_hostfs::Coherence;
 
 use super::chosen::Origin;
 use super::options::TryArgs;
+use super::question::{self, Answer};
 use super::run::Ran;
 use super::told;
 use crate::branch::place::{Missing, Place};
@@ -31,7 +32,7 @@ pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyh
     let branches = place.open(Coherence::Exclusive, None, Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
     if !args.json {
-        told::summary(&branches, &chosen.name, &changes)?;
+        told::summary(&branches, &chosen.name, &changes, &place.base)?;
     }
     let fate = decide(args, &branches, ran, &changes, code)?;
     if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
@@ -40,7 +41,7 @@ pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyh
 fn decide(
     args: &TryArgs,
     branches: &Branches,
-    Ran { chosen, changed, .. }: &Ran,
+    Ran { chosen, changed, outcome }: &Ran,
     changes: &[Change],
     code: u8,
 ) -> anyhow::Result<Fate> {
@@ -56,7 +57,16 @@ fn decide(
     if args.commit_if_ok && code == 0 && changed.is_empty() {
         return commit(branches, name);
     }
-    Ok(Fate::Kept)
+    let is_said = args.keep || args.commit_if_ok || args.json || changes.is_empty() || outcome.asked_to_end.is_some();
+    let answer = if is_said { None } else { question::ask(branches, name, changes)? };
+    match answer {
+        Some(Answer::Commit) => commit(branches, name),
+        Some(Answer::Drop) => {
+            branches.drop(name)?;
+            Ok(Fate::Dropped)
+        }
+        _ => Ok(Fate::Kept),
+    }
 }
 
 /// Commits the branch.

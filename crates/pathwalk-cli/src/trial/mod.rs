@@ -4,15 +4,18 @@
 //! - [`options`]: the command line;
 //! - [`chosen`]: the branch, which is made or gone on with;
 //! - [`run`](mod@run): the command, while the branch is served, or with [`overlay`] in its place;
-//! - [`after`]: what becomes of the branch, with [`told`], what is told of it.
+//! - [`after`]: what becomes of the branch; [`question`] asks, [`told`] tells;
+//! - [`notable`]: what is told first.
 //!
 //! What always holds: the exit code is that of the command, also if a commit has conflicts. What
 //! fails before the command runs, or keeps the branch from being compared, is [`NOT_TRIED`].
 
 mod after;
 mod chosen;
+mod notable;
 pub(crate) mod options;
 mod overlay;
+mod question;
 mod run;
 mod told;
 

@@ -2,6 +2,7 @@
 //! the command's; or as JSON, on the last line of standard output.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use pathwalk_branch::{Branches, Change};
 use pathwalk_changes::summary;
@@ -10,19 +11,21 @@ use serde_json::json;
 
 use super::after::Fate;
 use super::chosen::Chosen;
+use super::notable::{self, Notable};
 use super::options::TryArgs;
 use crate::branch::{shown, written};
 use crate::output::wrap;
 
 /// Writes what was changed.
-pub(super) fn summary(branches: &Branches, name: &str, changes: &[Change]) -> anyhow::Result<()> {
+pub(super) fn summary(branches: &Branches, name: &str, changes: &[Change], base: &Path) -> anyhow::Result<()> {
     if changes.is_empty() {
         return Ok(());
     }
     let (old, new) = written::states(branches, name)?;
-    let mut stderr = std::io::stderr().lock();
+    let mut stderr = std::io::stderr();
     let width = wrap::width_of(&stderr);
     writeln!(stderr)?;
+    notable::tell(&Notable::of(changes, &new, base))?;
     Ok(summary::write(changes, &old, &new, width, &mut stderr)?)
 }
 
@@ -47,9 +50,8 @@ pub(super) fn fate(args: &TryArgs, chosen: &Chosen, fate: &Fate) -> anyhow::Resu
 /// Returns the options that name the base and the store, as they were given.
 fn place(args: &TryArgs) -> String {
     let base = if args.everything { Some("/".as_ref()) } else { args.base.as_deref() };
-    let option = |name: &str, path: Option<&std::path::Path>| {
-        path.map(|path| format!(" --{name} {}", shown::quoted(path))).unwrap_or_default()
-    };
+    let option =
+        |name: &str, path: Option<&Path>| path.map(|path| format!(" --{name} {}", shown::quoted(path))).unwrap_or_default();
     option("base", base) + &option("store", args.store.as_deref())
 }
 

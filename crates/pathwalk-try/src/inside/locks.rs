@@ -44,8 +44,8 @@ pub(super) fn lock() -> Result<(), Failed> {
     refuse_calls().doing("filtering calls")
 }
 
-/// Leaves the keyring of the caller's session. It is not there in a kernel without keys, nor where a
-/// container refuses the call.
+/// Leaves the keyring of the caller's session. It is not there in a kernel without keys, nor where
+/// a container refuses the call.
 #[allow(unsafe_code)]
 fn leave_keyring() {
     const JOIN_SESSION_KEYRING: libc::c_int = 1;
