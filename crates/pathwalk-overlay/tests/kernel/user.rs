@@ -61,7 +61,7 @@ fn in_namespace() {
     let mounted = world.mount();
     fs::create_dir(mounted.at.join("closed")).unwrap();
     fs::create_dir(mounted.at.join("closed/below")).unwrap();
-    fs::set_permissions(mounted.at.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(mounted.at.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     let dir = mounted.at.parent().unwrap().join("layer 2");
     mounted.unmount().remove().unwrap();
     assert!(!dir.exists());
