@@ -3,7 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::trial::{Ground, Who};
@@ -79,8 +80,16 @@ fn what_a_killed_try_has_changed_is_taken_by_the_next() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(&*ground.read("base/file"), "old\n");
-        let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file; ls");
+        let (layer, copy) = (layers(ground).remove(0), ground.at("copy"));
+        let copied = |from: &Path, to: &Path| Command::new("cp").arg("-a").args([from, to]).status().unwrap().success();
+        assert!(copied(&layer, &copy));
+        let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file; ls; rm made");
         assert_eq!((code, &*output), (Some(0), "new\nfile\nmade\nsub\n"), "{errors}");
+        assert_eq!(layers(ground), [] as [PathBuf; 0]);
+        // As if it had been killed when the layer was taken, and not yet removed.
+        assert!(copied(&copy, &layer));
+        let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "ls");
+        assert_eq!((code, &*output), (Some(0), "file\nsub\n"), "{errors}");
         assert_eq!(layers(ground), [] as [PathBuf; 0]);
     });
 }

@@ -102,12 +102,14 @@ impl Layer {
 
     /// Removes the layer, with all that is in it.
     pub fn remove(self) -> Result<(), Error> {
-        // The kernel makes the work directories without rights, which root does not need.
-        let work = self.dir.join(WORK);
-        for below in ["work", "index"].map(|name| work.join(name)).iter().filter(|below| below.is_dir()) {
-            allow(below).map_err(Error::host("change the rights of", below))?;
-        }
-        fs::remove_dir_all(&self.dir).map_err(Error::host("remove", &self.dir))
+        let removed = match fs::remove_dir_all(&self.dir) {
+            // Some directories are without rights: two of the kernel's, and what a command made so.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                allow(&self.dir).and_then(|()| fs::remove_dir_all(&self.dir))
+            }
+            removed => removed,
+        };
+        removed.map_err(Error::host("remove", &self.dir))
     }
 
     fn about(&self) -> String {
@@ -133,10 +135,20 @@ impl Layer {
     }
 }
 
-/// Gives the owner all rights to a directory.
+/// Gives the owner all rights to a directory, and to those below it.
 fn allow(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether a tree is written to.

@@ -10,6 +10,8 @@
 //! # What it does not do
 //!
 //! - Take several layers: a branch that has changes of its own is no lower layer.
+//! - Read what a process may not read that has not the rights of root: a directory or file without
+//!   rights for its owner, in a layer of a user namespace. The error names it, and the layer stays.
 //! - Tell that a flag of `chattr(1)` was removed which overlayfs does not copy (`NODUMP`).
 //! - Keep the times of accesses: [`Layer::mount`] mounts with `noatime`.
 //! - Keep the holes of a file of the base whose size stays: where the layer has zeros in a hole of

@@ -42,8 +42,9 @@ pub(super) fn take_left_behind(place: &Place, branches: &Branches, chosen: &Chos
         return Ok(Changed::new());
     }
     match (Layer::open(&dir), chosen.origin) {
-        (Ok(layer), Origin::Kept) => take(place, branches, &chosen.name, layer),
-        (Ok(layer), Origin::New) => layer.remove().map(|()| Changed::new()).context("removing an old layer of overlayfs"),
+        // A branch with changes has been given it as a whole: it had none when the layer was begun.
+        (Ok(layer), Origin::Kept) if branches.diff(&chosen.name)?.is_empty() => take(place, branches, &chosen.name, layer),
+        (Ok(layer), _) => layer.remove().map(|()| Changed::new()).context("removing an old layer of overlayfs"),
         // It was killed before the command started.
         (Err(_), _) => {
             std::fs::remove_dir_all(&dir).with_context(|| format!("removing \"{}\"", dir.display()))?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use pathwalk_overlay::{Form, Limit, Suited};
@@ -56,6 +57,14 @@ fn in_namespace() {
     // The name that stays has the number of links that the base has.
     let shown = Shown::of(&host(at)).without_links();
     world.take(&mounted.unmount(), &shown, "a user namespace");
+
+    let mounted = world.mount();
+    fs::create_dir(mounted.at.join("closed")).unwrap();
+    fs::create_dir(mounted.at.join("closed/below")).unwrap();
+    fs::set_permissions(mounted.at.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+    let dir = mounted.at.parent().unwrap().join("layer 2");
+    mounted.unmount().remove().unwrap();
+    assert!(!dir.exists());
 
     let seed = seed();
     let mut random = fastrand::Rng::with_seed(seed);
