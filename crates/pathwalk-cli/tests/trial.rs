@@ -201,3 +201,57 @@ fn a_command_has_the_streams_of_the_caller() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("standard input is a directory"));
     });
 }
+
+/// Commands of others, of which each leaves its result in the file `result`.
+const REAL: [(&str, &str, &str); 4] = [
+    (
+        "git",
+        "/usr/bin/git",
+        "git init -q -b main . && git config user.email a@b && git config user.name n && git add . && git commit -qm one && \
+         git checkout -qb side && echo side > sub/inner && git commit -qam side && git checkout -q main && echo main > file && \
+         git commit -qam main && git rebase -q main side && git fsck 2>&1 && git log --format=%s > result && git status -s >> result",
+    ),
+    (
+        "make",
+        "/usr/bin/make",
+        "printf 'result: a b\\n\\tcat a b > result\\na b: file\\n\\tcp file $@\\n' > Makefile && make -s -j2 && make -q",
+    ),
+    (
+        "SQLite",
+        "/usr/bin/python3",
+        "/usr/bin/python3 -c \"import sqlite3; c = sqlite3.connect('db'); c.execute('pragma journal_mode=wal'); \
+         c.execute('create table t(x)'); c.executemany('insert into t values (?)', [(n,) for n in range(5000)]); c.commit(); \
+         print(c.execute('select sum(x) from t').fetchall(), c.execute('pragma integrity_check').fetchall())\" > result",
+    ),
+    (
+        "rsync",
+        "/usr/bin/rsync",
+        "ln file sub/second && ln -s file link && chmod 640 sub/inner && rsync -aHAX ./ ../home/copy/ && \
+         rsync -aHAXin ./ ../home/copy/ && mv ../home/copy . && find copy -type f -links 2 | sort > result",
+    ),
+];
+
+#[test]
+fn real_commands_do_the_same_as_outside() {
+    as_all("real commands", |ground| {
+        for (name, program, script) in REAL {
+            if !Path::new(program).exists() {
+                skipped("a real command", &format!("{program} is not installed"));
+                continue;
+            }
+            let Some(outside) = Ground::new("real commands", ground.who) else { return };
+            let mut command = std::process::Command::new("/bin/sh");
+            command.args(["-c", script]).current_dir(outside.base());
+            outside.prepare(&mut command);
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{name} outside: {}", String::from_utf8_lossy(&output.stderr));
+            let Some(inside) = Ground::new("real commands", ground.who) else { return };
+            let home = inside.at("home");
+            let options = ["--commit-if-ok", "--rw", home.to_str().unwrap()];
+            let (code, _, errors) = inside.script(&options, script);
+            assert_eq!(code, Some(0), "{name}: {errors}");
+            assert_eq!(inside.read("base/result"), outside.read("base/result"), "{name}: {errors}");
+            assert!(!outside.read("base/result").is_empty(), "{name}");
+        }
+    });
+}
