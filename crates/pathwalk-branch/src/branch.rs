@@ -51,7 +51,7 @@ use crate::tree::Tree;
 use live::Live;
 use siphasher::sip::SipHasher13;
 
-pub(crate) use copy_up::{KEPT_INODE_FLAGS, shows_base_alone};
+pub(crate) use copy_up::{KEPT_INODE_FLAGS, copied_up, shows_base_alone};
 pub(crate) use data::BaseFiles;
 pub(crate) use find::{Found, number_of};
 pub(crate) use listing::BaseNames;
@@ -180,6 +180,13 @@ impl Inner {
             (tree.clone(), self.live.lock().orphans())
         };
         without(tree, orphans)
+    }
+
+    /// Gives the nodes without a name, which one tree of this branch has, to another.
+    pub(crate) fn keep_orphans(&self, from: &Tree<Row>, to: &mut Tree<Row>) {
+        for number in self.live.lock().orphans() {
+            from.with_prefix(&number.to_be_bytes()).for_each(|(key, row)| _ = to.insert(key, row.clone()));
+        }
     }
 
     /// Returns a tree of this branch without the nodes that have no name, and without these.

@@ -6,17 +6,20 @@
 //!
 //! Locks: the table's lock is taken before the lock of a branch's tree.
 
+mod commit;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(crate) use commit::no_conflicts;
+use commit::recover;
 use parking_lot::Mutex;
-use pathwalk::{Context, Errno, Timestamp};
+use pathwalk::{Context, Timestamp};
 
 use crate::base::{Base, FIRST_NEW};
 use crate::blobs::{BlobStore, MemoryBlobs};
 use crate::branch::{Data, Inner, NameHash, Shared};
-use crate::commit;
-use crate::commit::onto_base::{self, Done, Outcome};
+use crate::commit::onto_base::Done;
 use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
@@ -199,18 +202,6 @@ impl Branches {
         Ok(branches)
     }
 
-    /// Drops a branch whose commit onto the base was finished after a crash.
-    fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
-        match (recovered, self.in_store()) {
-            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done),
-            (Some(done), _) => {
-                done.clean();
-                Ok(())
-            }
-            (None, _) => Ok(()),
-        }
-    }
-
     fn in_store(&self) -> Option<&Stored> {
         self.shared.stored.as_deref()
     }
@@ -380,87 +371,6 @@ impl Branches {
         Ok(diff::changes(&old, &new, self.shared.root))
     }
 
-    /// Applies what a branch changed to its parent, or to the base, and drops it from the list. If
-    /// the other has changed the same things meanwhile, nothing is done, and the error has all
-    /// conflicts. What another thread changes in the branch after the commit has begun is lost.
-    ///
-    /// # Onto another branch
-    ///
-    /// All observers of the parent see all of it or nothing: an operation that begins after another
-    /// one has seen something of the commit sees all of it. Files that are open on the parent and
-    /// were removed stay usable. Cost: what was changed in both since the fork.
-    ///
-    /// # Onto the base
-    ///
-    /// The base changes in steps, which other programs see. A crash leaves none of it: what is new
-    /// is staged in `.pathwalk-commit`, a directory in the root of the base, and a journal there
-    /// says what is to be done. The next [`Branches`] of this base finishes a commit that was
-    /// decided, and undoes one that was not. If a step fails, because another program is in its
-    /// way, all is undone. Files that stay keep their inodes, so hard links and open files stay.
-    ///
-    /// The context of the base does all of it: it needs the right to write into the root of the
-    /// base, and to set what the branch has set (`EPERM` for owners and devices, as ever). `EXDEV`
-    /// for changes below a mount in the base, `EBUSY` while another commit is under way, `ENOSPC`.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::{Branches, ConflictKind, Error};
-    /// # let fs = pathwalk_memfs::MemFs::new();
-    /// # fs.file("/notes", 0o644)?;
-    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let branches = Branches::new(base.clone())?;
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// work.write("/notes", "changed")?;
-    /// branches.commit("work")?;
-    /// assert_eq!(base.read_to_string("/notes")?, "changed");
-    ///
-    /// // The base may change meanwhile: not the same.
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// work.remove_file("/notes")?;
-    /// base.write("/notes", "by another program")?;
-    /// let Err(Error::Conflicts { conflicts, .. }) = branches.commit("work") else { panic!() };
-    /// assert_eq!(conflicts[0].kind, ConflictKind::RemovedInBranch);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn commit(&self, name: &str) -> Result<(), Error> {
-        if let Some(stored) = self.in_store() {
-            self.recovered(recover(self.shared.base.context())?)?;
-            return stored.commit(&self.shared, name);
-        }
-        let mut table = self.table.lock();
-        check_no_forks(&table, name)?;
-        let listed = find(&table, name)?;
-        let Some(parent) = listed.parent.as_deref() else { return self.commit_onto_base(&mut table, name) };
-        let parent = find(&table, parent)?.branch.clone();
-        let conflicts = commit::commit(&listed.forked, &listed.branch.0.snapshot(), &parent.0, |_| Ok(()));
-        let conflicts = conflicts.map_err(Error::base("look at the base"))?;
-        if !conflicts.is_empty() {
-            return Err(Error::Conflicts { name: name.to_owned(), conflicts });
-        }
-        table.remove(name);
-        Ok(())
-    }
-
-    fn commit_onto_base(&self, table: &mut Table, name: &str) -> Result<(), Error> {
-        if let Some(done) = recover(self.shared.base.context())? {
-            let is_it = done.list == self.shared.identity() && done.branch == name;
-            done.clean();
-            if is_it {
-                table.remove(name);
-                return Ok(());
-            }
-        }
-        let branch = find(table, name)?.branch.clone();
-        match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
-            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
-            Outcome::Done(done) => {
-                table.remove(name);
-                done.clean();
-                Ok(())
-            }
-        }
-    }
-
     /// Waits until the caches of all branches were told of each change of the base that was made
     /// before. Without it, they are told soon after the change.
     ///
@@ -563,15 +473,6 @@ impl Branches {
 impl std::fmt::Debug for Branches {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Branches").field("list", &self.list()).finish_non_exhaustive()
-    }
-}
-
-/// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
-/// left alone. Returns a commit that was finished.
-fn recover(base: &Context) -> Result<Option<Done>, Error> {
-    match onto_base::recover(base) {
-        Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
-        recovered => recovered.map_err(|failure| Error::of_commit("", failure)),
     }
 }
 

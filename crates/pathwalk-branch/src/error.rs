@@ -41,7 +41,10 @@ pub enum Error {
         forks: Vec<String>,
     },
     /// The branch, and its parent or the base, changed the same things.
-    #[error("cannot commit \"{name}\": it and what it was forked from do not agree on {}", Paths(conflicts))]
+    #[error(
+        "nothing was done: \"{name}\" and what it was forked from do not agree on {}; choose ours, theirs or a merge",
+        Paths(conflicts)
+    )]
     Conflicts {
         /// The branch.
         name: String,

@@ -3,6 +3,7 @@
 //! [`DiskStore`]: crate::DiskStore
 //! [`Context`]: pathwalk::Context
 //! [`FileSystem`]: pathwalk::FileSystem
+//! [`Resolution`]: crate::Resolution
 #![doc = include_str!("../README.md")]
 //!
 //! # A base that changes
@@ -16,6 +17,8 @@
 //! - The attributes, lists and extended attributes of a node are copied as a whole with its first
 //!   change. Those of a directory whose names were changed are copied, too: names that the base
 //!   gets later are seen, and not counted in its size and links.
+//! - A file that was not touched has the links that the base counts, also if the branch has another
+//!   node under a name that the base gave to it later.
 //! - Of a file that was changed in part, the rest is the base's. If the base changes that file in
 //!   any way afterwards, also in its attributes, a read of the rest is `ESTALE`, since it might
 //!   show a mix of two versions; what was written in the branch stays readable.
@@ -31,7 +34,8 @@
 //!
 //! # Layout
 //!
-//! - `branches`: the list of branches, with fork and drop; `diff` and `commit` compare trees;
+//! - `branches`: the list of branches, with fork and drop; `diff` and `commit` compare trees, the
+//!   latter also for a rebase;
 //! - `branch/`: one branch, and the operations on its nodes; `file_system` and `open_file` are thin
 //!   layers in front of it;
 //! - `tree/` is the map in which a branch keeps its rows, `rows` says what they are, `extents/` are
@@ -65,6 +69,7 @@ mod tree;
 
 pub use blobs::{BlobId, BlobStore, MemoryBlobs};
 pub use branches::{Branch, BranchInfo, Branches};
+pub use commit::resolution::{Answer, Resolution};
 pub use commit::{Conflict, ConflictKind};
 pub use diff::{Aspects, Change};
 pub use error::Error;

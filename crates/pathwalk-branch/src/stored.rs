@@ -12,6 +12,7 @@
 
 mod check;
 mod collect;
+mod commit;
 mod encoding;
 mod keeper;
 mod table;
@@ -30,8 +31,6 @@ use crate::base::{Base, FIRST_NEW};
 use crate::blobs::BlobStore;
 use crate::branch::{Inner, NameHash, Shared};
 use crate::branches::{Branch, BranchInfo};
-use crate::commit;
-use crate::commit::onto_base::{self, Done, Outcome};
 use crate::error::Error;
 use crate::numbers::Numbers;
 use crate::rows::Row;
@@ -342,73 +341,6 @@ impl Stored {
             None => self.load(&shared.base, &*snapshot, row.root).map_err(failed())?,
         };
         Ok((old, new))
-    }
-
-    /// Commits a branch onto its parent: one batch stores the parent and drops the branch.
-    pub(crate) fn commit(&self, shared: &Arc<Shared>, name: &str) -> Result<(), Error> {
-        let failed = || store_error("commit the branch");
-        let (forked, parent) = {
-            let snapshot = self.snapshot()?;
-            let row = self.row(&*snapshot, name)?;
-            self.check_no_forks(&*snapshot, name, &row)?;
-            let forked = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
-            let Some(parent) = row.parent else { return self.commit_onto_base(shared, name) };
-            (forked, parent)
-        };
-        let (branch, onto) = (self.get(shared, name)?, self.get(shared, &parent)?);
-        let home = onto.0.home().ok_or_else(|| Error::NoBranch(parent.clone()))?;
-        // An older state of the parent must not be stored over the merged one.
-        let saving = home.saving.lock();
-        let mut refused = None;
-        let store = |merged: &Tree<Row>| {
-            let stored = self.change(&shared.base, "store the commit", |step| {
-                let row = step.branch(name).map_err(failed())?.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
-                let root = step.save(merged).map_err(failed())?;
-                self.leave(step, name, &row, Some(root))
-            });
-            stored.map_err(|error| {
-                refused = Some(error);
-                Errno::EIO
-            })
-        };
-        let conflicts = commit::commit(&forked, &branch.0.snapshot(), &onto.0, store);
-        // The table is locked before it, or without it.
-        drop(saving);
-        if let Some(error) = refused {
-            return Err(error);
-        }
-        let conflicts = conflicts.map_err(Error::base("look at the base"))?;
-        if !conflicts.is_empty() {
-            return Err(Error::Conflicts { name: name.to_owned(), conflicts });
-        }
-        self.open.lock().remove(name);
-        Ok(())
-    }
-
-    /// Commits a branch onto the base, and drops it.
-    fn commit_onto_base(&self, shared: &Arc<Shared>, name: &str) -> Result<(), Error> {
-        let branch = self.get(shared, name)?;
-        match onto_base::commit(name, &branch.0).map_err(|failure| Error::of_commit(name, failure))? {
-            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
-            Outcome::Done(done) => self.committed(&shared.base, *done),
-        }
-    }
-
-    /// Drops a branch that was committed onto the base. If that fails, the next process does it,
-    /// which finds what the commit has left.
-    pub(crate) fn committed(&self, base: &Base, done: Done) -> Result<(), Error> {
-        match self.drop(base, &done.branch) {
-            Ok(()) | Err(Error::NoBranch(_)) => {
-                done.clean();
-                Ok(())
-            }
-            // It was forked meanwhile, so it stays.
-            Err(error @ Error::HasForks { .. }) => {
-                done.clean();
-                Err(error)
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Stores the state of an open branch. Returns at once if it is stored already, and if the

@@ -22,7 +22,8 @@ Exit codes:
   0  all is well
   1  replay: an answer differed from the kernel's;
      explain: the path is not reached, or --want is not granted;
-     branch diff: there are changes; branch commit: there are conflicts
+     branch diff: there are changes;
+     branch commit, branch rebase: there are conflicts
   2  the command could not be carried out";
 
 /// The codes of `pathwalk replay`.
@@ -87,6 +88,13 @@ Exit codes:
 pub(crate) const BRANCH_COMMIT: &str = "\
 Exit codes:
   0  it is committed
+  1  there are conflicts, and nothing was done
+  2  it could not be done";
+
+/// The codes of `pathwalk branch rebase`.
+pub(crate) const BRANCH_REBASE: &str = "\
+Exit codes:
+  0  the branch has all of it
   1  there are conflicts, and nothing was done
   2  it could not be done";
 

@@ -169,5 +169,35 @@ fn a_conflict_is_told_and_nothing_is_done() {
     let conflicts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&conflicts["conflicts"][0]["path"], &conflicts["conflicts"][0]["what"][0]), (&"/notes".into(), &"data".into()));
     assert_eq!(ground.read("notes"), "in the base, of another length");
-    ground.does(&["drop", "work"], 0);
+    assert!(told.contains("--resolve PATH=ours"), "{told}");
+    assert!(ground.refuses(&["commit", "work", "--resolve", "/notes=mine"]).contains("ours, theirs, merge or left"));
+    assert!(ground.refuses(&["rebase", "work", "--ours", "--theirs"]).contains("cannot be used with"));
+    assert!(ground.does(&["rebase", "work"], 1).contains("/notes"));
+    ground.does(&["rebase", "work", "--theirs", "--resolve", "notes=ours"], 0);
+    assert_eq!(ground.does(&["diff", "work"], 1), "M /notes  (data)\n");
+    ground.does(&["commit", "work"], 0);
+    assert_eq!(ground.read("notes"), "in the branch");
+}
+
+#[test]
+fn a_branch_takes_over_what_its_parent_has_got() {
+    let (ground, point) = (Ground::new(), Point::new());
+    ground.does(&["fork", "work"], 0);
+    ground.does(&["fork", "step", "--from", "work"], 0);
+    for (name, text) in [("work", "1\n2\n3\nfour\n"), ("step", "one\n2\n3\n4\n")] {
+        let Some(mut served) = ground.mount(name, &point) else { return };
+        fs::write(point.at("notes"), text).unwrap();
+        fs::write(point.at(name), "").unwrap();
+        served.signal(Signal::TERM);
+        served.ended();
+    }
+    let output = ground.run(&["rebase", "step", "--merge", "--json"]);
+    let conflicts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &conflicts["conflicts"][0]["path"]), (Some(1), &"/notes".into()));
+    ground.does(&["rebase", "step", "--ours"], 0);
+    assert_eq!(ground.does(&["diff", "step"], 1), "M /notes  (data)\nA /step\n");
+    ground.does(&["commit", "step"], 0);
+    ground.does(&["commit", "work"], 0);
+    assert_eq!(ground.read("notes"), "one\n2\n3\n4\n");
+    assert!(ground.base.path().join("work").exists() && ground.base.path().join("step").exists());
 }

@@ -88,6 +88,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk-branch-gc.1",
         "pathwalk-branch-list.1",
         "pathwalk-branch-note.1",
+        "pathwalk-branch-rebase.1",
         "pathwalk-branch-show.1",
         "pathwalk-branch.1",
         "pathwalk-completions.1",

@@ -37,7 +37,7 @@ impl Inner {
             let way = self.live.lock().way(number);
             let copied = self.shared.base.copied(&base, number, way)?;
             self.note_places(tree, number);
-            add(tree, number, copied);
+            copied_up(tree, number, copied);
         }
         record_mut(tree, number)
     }
@@ -57,7 +57,8 @@ impl Inner {
     }
 }
 
-fn add(tree: &mut Tree<Row>, number: u64, copied: Copied) {
+/// Adds the rows of a node of the base as it was copied, but for its place.
+pub(crate) fn copied_up(tree: &mut Tree<Row>, number: u64, copied: Copied) {
     let Copied { origin, body } = copied;
     // Of a node that had this number before.
     tree.remove(&rows::of(number, Tag::Removed));

@@ -179,7 +179,7 @@ impl Inner {
 
     /// Changes the extents of a node in a range, whose attributes the tree has, and counts its
     /// pages.
-    pub(super) fn change_extents<R>(
+    pub(crate) fn change_extents<R>(
         &self,
         tree: &mut Tree<Row>,
         number: u64,

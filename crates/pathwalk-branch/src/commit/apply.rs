@@ -35,10 +35,6 @@ pub(super) fn apply(
             (Some(_), _) if group.is_change() => take(ours.tree, merged, number),
             _ => {}
         }
-        let has_names = record(merged, number).is_none_or(|record| record.attributes.nlink > 0);
-        if !has_names {
-            free(merged, number);
-        }
     }
     for number in ours.moves.removed().filter(|number| !orphans.contains(number)) {
         free(merged, number);
@@ -49,6 +45,15 @@ pub(super) fn apply(
     for number in orphans {
         if let Ok(record) = record_mut(merged, *number) {
             record.attributes.nlink = 0;
+        }
+    }
+}
+
+/// Removes the nodes that have no name any more.
+pub(super) fn free_unnamed(ours: &Side<'_>, merged: &mut Tree<Row>, orphans: &BTreeSet<u64>) {
+    for (number, _) in ours.groups.iter().filter(|(number, _)| !orphans.contains(number)) {
+        if record(merged, number).is_some_and(|record| record.attributes.nlink == 0) {
+            free(merged, number);
         }
     }
 }
@@ -72,9 +77,9 @@ fn apply_names(ours: &Side<'_>, merged: &mut Tree<Row>) -> BTreeMap<u64, Count> 
         for entry in group.entries() {
             let before = match merged.get(entry.key) {
                 Some(Row::Entry(entry)) => entry.target,
-                _ => entry.new.and_then(|entry| entry.hides).map(|hidden| hidden.target),
+                _ => entry.hidden(),
             };
-            for (target, by) in [(before, -1), (entry.new.and_then(|entry| entry.target), 1)] {
+            for (target, by) in [(before, -1), (entry.after(), 1)] {
                 let Some(target) = target else { continue };
                 counts.entry(target.number).or_default().links += by;
                 let of_directory = counts.entry(dir).or_default();
@@ -98,7 +103,8 @@ fn take(ours: &Tree<Row>, merged: &mut Tree<Row>, number: u64) {
     OWN.into_iter().for_each(|tag| take_rows(ours, merged, number, tag));
 }
 
-fn take_rows(from: &Tree<Row>, merged: &mut Tree<Row>, number: u64, tag: Tag) {
+/// Takes over the rows of one kind.
+pub(super) fn take_rows(from: &Tree<Row>, merged: &mut Tree<Row>, number: u64, tag: Tag) {
     let prefix = rows::of(number, tag);
     let before: Vec<_> = merged.with_prefix(&prefix).map(|(key, _)| key.clone()).collect();
     before.iter().for_each(|key| _ = merged.remove(key));

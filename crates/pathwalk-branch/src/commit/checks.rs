@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Conflict, ConflictKind, Side};
+use super::{At, ConflictKind, Found, Side};
 use crate::base::Base;
 use crate::branch::{place, record};
 use crate::diff::{Aspects, aspects, before, extras, old_way, path_at, path_of};
@@ -11,53 +11,58 @@ use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
 
 /// Returns all conflicts, in no order.
-pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, root: u64) -> Vec<Conflict> {
+pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, root: u64) -> Vec<Found> {
     let mut found = Vec::new();
     let path = |side: &Side<'_>, number| {
         path_of(side.tree, root, number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
     };
     for (number, group) in ours.groups.iter().filter(|(_, group)| group.is_change()) {
-        let mut add = |kind| found.push(Conflict { path: path(ours, number), kind });
+        let mut add = |kind| found.push(Found::new(path(ours, number), kind, At::Node(number)));
         if !ours.moves.is_removed(number) && lies_in_removed(common, ours, theirs, number) {
             add(ConflictKind::RemovedInParent);
             continue;
         }
-        if shows_changed_base(base, ours.tree, number) {
+        let of_parent = theirs.groups.get(number).filter(|group| group.is_change());
+        let what = aspects(common, ours.tree, number, group);
+        let of_theirs = of_parent.map_or(Aspects::empty(), |group| aspects(common, theirs.tree, number, group));
+        // The merge has the data of the one side that changed it.
+        let has_ours = what.contains(Aspects::DATA) || !of_theirs.contains(Aspects::DATA);
+        if has_ours && shows_changed_base(base, ours.tree, number) {
             add(ConflictKind::BaseChanged);
         }
-        let Some(of_parent) = theirs.groups.get(number).filter(|group| group.is_change()) else { continue };
+        let Some(of_parent) = of_parent else { continue };
         if ours.moves.is_renamed(number)
             && theirs.moves.is_renamed(number)
             && place(ours.tree, number) != place(theirs.tree, number)
         {
             add(ConflictKind::Moved);
         }
-        let both = aspects(common, ours.tree, number, group) & aspects(common, theirs.tree, number, of_parent);
+        let both = what & of_theirs;
         let both = both & disagreed(common, ours.tree, theirs.tree, number, both);
         if !both.is_empty() {
             add(ConflictKind::Changed(both));
         }
-        for entry in group.entries() {
+        // What the parent did in a directory that the branch removed is reported of the directory.
+        for entry in group.entries().filter(|_| !ours.moves.is_removed(number)) {
             let of_parent = of_parent.entry(entry.key);
-            let target = |of: Option<crate::rows::Entry>| of.map(|entry| entry.target);
-            if of_parent.is_some_and(|other| target(other.new) != target(entry.new)) {
+            if of_parent.is_some_and(|other| other.after() != entry.after()) {
                 let path = path_at(ours.tree, root, number, entry.name).unwrap_or_else(|| entry.name.into());
-                found.push(Conflict { path, kind: ConflictKind::Named });
+                found.push(Found::new(path, ConflictKind::Named, At::Name(entry.key.into())));
             }
         }
     }
     for (number, _) in theirs.groups.iter().filter(|(_, group)| group.is_change()) {
         if !theirs.moves.is_removed(number) && lies_in_removed(common, theirs, ours, number) {
-            found.push(Conflict { path: path(theirs, number), kind: ConflictKind::RemovedInBranch });
+            found.push(Found::new(path(theirs, number), ConflictKind::RemovedInBranch, At::Node(number)));
         }
     }
     found
 }
 
-/// Returns a conflict for each directory that the branch moved, and that would be below itself.
-pub(super) fn cycles(ours: &Side<'_>, merged: &Tree<Row>, root: u64) -> Vec<Conflict> {
+/// Returns a conflict for each directory that one side moved, and that would be below itself.
+pub(super) fn cycles(moved: &Side<'_>, merged: &Tree<Row>, root: u64) -> Vec<Found> {
     let mut found = Vec::new();
-    for to in &ours.moves.come {
+    for to in &moved.moves.come {
         let (mut number, mut seen) = (to.target.number, BTreeSet::new());
         while number != root && seen.insert(number) {
             match place(merged, number) {
@@ -66,8 +71,8 @@ pub(super) fn cycles(ours: &Side<'_>, merged: &Tree<Row>, root: u64) -> Vec<Conf
             }
         }
         if number != root {
-            let path = path_at(ours.tree, root, to.dir, &to.name).unwrap_or_else(|| to.name.clone());
-            found.push(Conflict { path, kind: ConflictKind::Moved });
+            let path = path_at(moved.tree, root, to.dir, &to.name).unwrap_or_else(|| to.name.clone());
+            found.push(Found::new(path, ConflictKind::Moved, At::Nodes(seen)));
         }
     }
     found
@@ -81,7 +86,7 @@ fn old_path(common: &Tree<Row>, side: &Side<'_>, root: u64, number: u64) -> Opti
 
 /// Returns whether the other side removed a node, or a directory above it: where it is, or where it
 /// was when both had it in common.
-fn lies_in_removed(common: &Tree<Row>, side: &Side<'_>, other: &Side<'_>, number: u64) -> bool {
+pub(super) fn lies_in_removed(common: &Tree<Row>, side: &Side<'_>, other: &Side<'_>, number: u64) -> bool {
     let was_in = || old_way(common, side.tree, number).is_some_and(|way| other.moves.removed_above(common, &way));
     let (mut above, mut seen) = (number, BTreeSet::new());
     while seen.insert(above) {

@@ -30,7 +30,11 @@ mod hand;
 mod journal;
 mod owner;
 mod plan;
+mod rebase;
+mod since;
 mod stage;
+
+use std::cell::OnceCell;
 
 use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, SyncWhat, UnlinkFlags};
 
@@ -39,8 +43,10 @@ use self::hand::Hand;
 use self::journal::Journal;
 use self::owner::Running;
 use self::plan::Plan;
+pub(crate) use self::rebase::rebase;
 use self::stage::Stage;
 use super::Conflict;
+use super::resolution::Resolution;
 use crate::branch::Inner;
 
 /// The name of the staging directory, in the root of the base.
@@ -114,14 +120,23 @@ impl Done {
     }
 }
 
-/// Commits a branch, which has this tree, onto the base.
-pub(crate) fn commit(branch: &str, inner: &Inner) -> Result<Outcome, Failure> {
-    let (tree, base) = (inner.snapshot(), &inner.shared.base);
+/// Commits a branch onto the base. If there are conflicts with answers, what is committed is the
+/// branch as a rebase would make it.
+pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution) -> Result<Outcome, Failure> {
+    let (tree, base, rebased) = (inner.snapshot(), &inner.shared.base, OnceCell::new());
     let list = inner.shared.identity();
     let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), left }));
     let hand = Hand::new(base.context()).map_err(Failure::of_staging("use"))?;
-    let mut plan = Plan::new(inner, &tree).map_err(|errno| Failure::new("look at", b"the base", errno))?;
-    let conflicts = plan.conflicts();
+    let looked_at = |errno| Failure::new("look at", b"the base", errno);
+    let mut plan = Plan::new(inner, &tree).map_err(looked_at)?;
+    let mut conflicts = plan.conflicts();
+    if !conflicts.is_empty() && *resolution != Resolution::default() {
+        match rebase::tree_over_base(inner, &tree, resolution).map_err(looked_at)? {
+            Ok(tree) => plan = Plan::new(inner, rebased.get_or_init(|| tree)).map_err(looked_at)?,
+            Err(open) => return Ok(Outcome::Refused(open)),
+        }
+        conflicts = plan.conflicts();
+    }
     if !conflicts.is_empty() {
         return Ok(Outcome::Refused(conflicts));
     }

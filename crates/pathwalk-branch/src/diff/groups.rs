@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use pathwalk::FileType;
 
 use crate::branch::{record, shows_base_alone};
-use crate::rows::{self, Entry, Record, Row, Tag};
+use crate::rows::{self, Entry, Record, Row, Tag, Target};
 use crate::tree::{Difference, Tree};
 
 /// The rows of all nodes that differ.
+#[derive(Default)]
 pub(crate) struct Groups(BTreeMap<u64, Group>);
 
 /// The rows of one node that differ.
@@ -21,6 +22,24 @@ pub(crate) struct EntryChange<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) old: Option<Entry>,
     pub(crate) new: Option<Entry>,
+}
+
+impl EntryChange<'_> {
+    /// Returns the node that the base has under this name, as far as an entry says it.
+    pub(crate) fn hidden(&self) -> Option<Target> {
+        let of = |entry: Option<Entry>| entry.and_then(|entry| entry.hides).map(|hidden| hidden.target);
+        of(self.new).or(of(self.old))
+    }
+
+    /// Returns the node to which the name led.
+    pub(crate) fn before(&self) -> Option<Target> {
+        self.old.map_or(self.hidden(), |old| old.target)
+    }
+
+    /// Returns the node to which the name leads, if its directory is there.
+    pub(crate) fn after(&self) -> Option<Target> {
+        self.new.map_or(self.hidden(), |new| new.target)
+    }
 }
 
 impl Groups {

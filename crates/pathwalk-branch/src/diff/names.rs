@@ -44,10 +44,11 @@ impl Moves {
     pub(crate) fn of(groups: &Groups, old: &Tree<Row>, new: &Tree<Row>) -> Moves {
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for (dir, group) in groups.iter() {
+            // The names of the base show in a directory that is there.
+            let is_there = record(new, dir).is_some();
             for entry in group.entries() {
-                let hidden = entry.new.and_then(|new| new.hides).map(|hidden| hidden.target);
-                let before = entry.old.map_or(hidden, |old| old.target);
-                let after = entry.new.and_then(|new| new.target);
+                let before = entry.before();
+                let after = if is_there { entry.after() } else { entry.new.and_then(|new| new.target) };
                 if before != after {
                     let named = |target| Named { dir, name: entry.name.into(), target };
                     gone.extend(before.map(named));
@@ -95,6 +96,18 @@ impl Moves {
     /// removed.
     pub(crate) fn removed_above(&self, old: &Tree<Row>, way: &Arc<Way>) -> bool {
         lies_in(way, old, &self.removed, &mut BTreeMap::new())
+    }
+
+    /// Returns the nodes that were below a directory without rows of its own, and were moved.
+    pub(crate) fn moved_out_of(&self, above: u64) -> impl Iterator<Item = u64> {
+        let lies_in = move |named: &&Named| {
+            let mut dir = named.dir;
+            while let (true, Some(way)) = (dir != above, self.above.get(&dir)) {
+                dir = way.dir;
+            }
+            dir == above
+        };
+        self.gone.iter().filter(lies_in).map(|named| named.target.number)
     }
 
     /// Returns whether a node was there and has a new name in the place of an old one.

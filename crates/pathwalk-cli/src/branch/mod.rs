@@ -1,5 +1,6 @@
 //! The command `pathwalk branch`: writable branches of a directory, and what they changed.
 //!
+//! - [`answers`]: what is done about conflicts;
 //! - [`place`]: the directory, and the store of its branches;
 //! - [`shown`]: branches, changes and conflicts as text and as JSON;
 //! - [`written`]: changes in the formats of `pathwalk-changes`.
@@ -7,6 +8,7 @@
 //! What always holds: the directory itself is changed by `commit` and `apply` alone, and by nothing
 //! if `commit` reports conflicts.
 
+mod answers;
 pub(crate) mod place;
 pub(crate) mod shown;
 pub(crate) mod written;
@@ -20,6 +22,7 @@ use pathwalk_hostfs::Coherence;
 
 use crate::exits;
 use crate::output;
+use answers::Answers;
 use place::{Missing, Place};
 
 /// The text below the options of `pathwalk branch`.
@@ -37,6 +40,10 @@ Examples:
       what they changed; without sync, up to five seconds before
   pathwalk umount /mnt && pathwalk branch commit work
       makes that the content of the directory
+  pathwalk branch rebase work
+      takes over what the directory has got since
+  pathwalk branch commit work --merge --resolve /config=ours
+      where both changed the same: merges texts, and keeps the branch's /config
   pathwalk branch diff work --base /srv/www
       of a branch of another directory
   pathwalk branch fork step --from work
@@ -133,6 +140,20 @@ enum Command {
         /// Name of the branch
         #[arg(value_name = "NAME")]
         name: String,
+        #[command(flatten)]
+        answers: Answers,
+        /// Print conflicts as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take over what the branch of which it was made, or the base, has changed since
+    #[command(after_help = exits::short(exits::BRANCH_REBASE), after_long_help = exits::short(exits::BRANCH_REBASE))]
+    Rebase {
+        /// Name of the branch
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        answers: Answers,
         /// Print conflicts as JSON
         #[arg(long)]
         json: bool,
@@ -208,7 +229,14 @@ fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
         Command::Note { name, note } => there()?.set_note(name, note)?,
         Command::Diff { name, form, json } => return diff(&there()?, name, *form, *json),
         Command::Apply { form, file } => written::apply(&place.base, *form, file)?,
-        Command::Commit { name, json } => return commit(&there()?, name, *json),
+        Command::Commit { name, answers, json } => {
+            let resolution = answers.resolution()?;
+            return answered(there()?.commit_with(name, &resolution), *json);
+        }
+        Command::Rebase { name, answers, json } => {
+            let resolution = answers.resolution()?;
+            return answered(there()?.rebase(name, &resolution), *json);
+        }
         Command::Drop { name } => there()?.drop(name)?,
         Command::Gc => output::print(&shown::collected(there()?.collect()?))?,
         Command::Check => {
@@ -252,19 +280,20 @@ fn show(branches: &Branches, name: &str, json: bool) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-fn commit(branches: &Branches, name: &str, json: bool) -> anyhow::Result<ExitCode> {
-    match branches.commit(name) {
+/// Prints the conflicts of a commit or a rebase, if there are any.
+fn answered(result: Result<(), Error>, json: bool) -> anyhow::Result<ExitCode> {
+    match result {
         Ok(()) => {
             if json {
                 output::print_json(&shown::conflicts_json(&[]))?;
             }
             Ok(ExitCode::SUCCESS)
         }
-        Err(Error::Conflicts { conflicts, .. }) => {
+        Err(Error::Conflicts { name, conflicts }) => {
             if json {
                 output::print_json(&shown::conflicts_json(&conflicts))?;
             } else {
-                output::print(&shown::conflicts(name, &conflicts))?;
+                output::print(&shown::conflicts(&name, &conflicts))?;
             }
             Ok(exits::of_answer(false))
         }

@@ -164,8 +164,10 @@ pub(crate) fn conflicts(name: &str, conflicts: &[Conflict]) -> String {
     conflicts.iter().for_each(|conflict| rows.add_row([escape(&conflict.path), conflict.kind.to_string()]));
     let name = escape(name.as_bytes());
     format!(
-        "Nothing was committed: \"{name}\" and what it was made of do not agree.\n\n{rows}\n\n\
-         Undo one of the two changes, and commit again; or drop the branch.\n"
+        "Nothing was done: \"{name}\" and what it was made of do not agree.\n\n{rows}\n\n\
+         Choose --ours, --theirs or --merge for all of it, or --resolve PATH=ours, =theirs or\n\
+         =merge for some: ours is what the branch has. What is listed in spite of an answer\n\
+         cannot be solved so: undo one of the two changes, or drop the branch.\n"
     )
 }
 

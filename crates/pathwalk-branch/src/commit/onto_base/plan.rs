@@ -7,6 +7,7 @@
 //! What it does not do: it changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use pathwalk::{Attributes, Errno, FileType, Handle, StatxFlags};
 
@@ -14,7 +15,7 @@ use super::super::checks::shows_changed_base;
 use super::super::{Conflict, ConflictKind};
 use crate::base::Base;
 use crate::branch::{Inner, record};
-use crate::diff::{Aspects, DEEPEST, Group, Groups, Moves, Named, aspects, path_at, path_of};
+use crate::diff::{Aspects, Group, Groups, Moves, Named, aspects, path_at, path_of};
 use crate::origin::Origin;
 use crate::rows::{self, Entry, Record, Row, Tag, Target};
 use crate::stamp::Stamp;
@@ -26,6 +27,7 @@ pub(super) struct Plan<'a> {
     pub(super) tree: &'a Tree<Row>,
     pub(super) base: &'a Base,
     common: Tree<Row>,
+    groups: Groups,
     moves: Moves,
     /// For each node that gets names, these.
     pub(super) come: BTreeMap<u64, Vec<Named>>,
@@ -54,6 +56,23 @@ pub(super) struct Changed {
 impl<'a> Plan<'a> {
     /// Compares the branch with the base as it is now.
     pub(super) fn new(inner: &'a Inner, tree: &'a Tree<Row>) -> Result<Plan<'a>, Errno> {
+        let mut plan = Plan::of(inner, tree);
+        plan.compare()?;
+        plan.find_cycles();
+        Ok(plan)
+    }
+
+    /// Finds the directories that the branch moved, and that would be below themselves, since the
+    /// base has moved others.
+    fn find_cycles(&mut self) {
+        let come = self.moves.come.iter().filter(|named| named.target.kind == FileType::Directory);
+        let cycles = come.filter(|named| self.final_path(named.target.number) == Err(Errno::ELOOP));
+        let cycles: Vec<Named> = cycles.cloned().collect();
+        cycles.iter().for_each(|named| self.add_name(named.dir, &named.name, ConflictKind::Moved));
+    }
+
+    /// Creates one of what the branch changed, which is not compared with the base.
+    pub(super) fn of(inner: &'a Inner, tree: &'a Tree<Row>) -> Plan<'a> {
         let common = Tree::default();
         let groups = Groups::between(&common, tree);
         let moves = Moves::of(&groups, &common, tree);
@@ -61,9 +80,14 @@ impl<'a> Plan<'a> {
         moves.come.iter().for_each(|named| come.entry(named.target.number).or_default().push(named.clone()));
         let (gone, changed, conflicts) = (Vec::new(), Vec::new(), Vec::new());
         let base = &inner.shared.base;
-        let mut plan = Plan { inner, tree, base, common, moves, come, gone, changed, conflicts };
-        plan.compare(&groups)?;
-        Ok(plan)
+        Plan { inner, tree, base, common, groups, moves, come, gone, changed, conflicts }
+    }
+
+    /// Returns the nodes that were copied and have names.
+    pub(super) fn copied(&self) -> impl Iterator<Item = (u64, &Group, &'a Arc<Origin>)> {
+        let tree = self.tree;
+        let changed = self.groups.iter().filter(|(number, group)| group.is_change() && self.lives(*number));
+        changed.filter_map(move |(number, group)| Some((number, group, record(tree, number)?.origin.as_ref()?)))
     }
 
     /// Returns whether there is nothing to be done.
@@ -79,7 +103,8 @@ impl<'a> Plan<'a> {
         conflicts
     }
 
-    fn compare(&mut self, groups: &Groups) -> Result<(), Errno> {
+    fn compare(&mut self) -> Result<(), Errno> {
+        let groups = std::mem::take(&mut self.groups);
         for (number, group) in groups.iter().filter(|(_, group)| group.is_change()) {
             let Some(origin) = record(self.tree, number).and_then(|record| record.origin.clone()) else { continue };
             if !self.lives(number) {
@@ -93,6 +118,7 @@ impl<'a> Plan<'a> {
                 }
             }
         }
+        self.groups = groups;
         self.find_moved_out()
     }
 
@@ -121,7 +147,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the node that was copied, with its attributes as they are now.
-    fn node_of(&self, origin: &Origin) -> Result<Option<(Handle, Attributes)>, Errno> {
+    pub(super) fn node_of(&self, origin: &Origin) -> Result<Option<(Handle, Attributes)>, Errno> {
         let node = match origin.handle(self.base) {
             Err(Errno::ESTALE) => return Ok(None),
             node => node?,
@@ -132,7 +158,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns what the base has changed of a node since it was copied.
-    fn changed_in_base(&self, number: u64, node: &Handle, origin: &Origin) -> Result<Aspects, Errno> {
+    pub(super) fn changed_in_base(&self, number: u64, node: &Handle, origin: &Origin) -> Result<Aspects, Errno> {
         let mut changed = Aspects::empty();
         if self.base.check_unchanged(origin).is_ok() {
             return Ok(changed);
@@ -184,7 +210,7 @@ impl<'a> Plan<'a> {
 
     /// Returns the stamp of a node, of a directory with all that was removed with it. A node whose
     /// removal was noted by itself counts if it is not what it was then.
-    fn stamp(&self, node: &Handle) -> Result<Stamp, Errno> {
+    pub(super) fn stamp(&self, node: &Handle) -> Result<Stamp, Errno> {
         let mut stamp = self.base.stamp(node)?;
         let mut open = vec![node.clone()];
         while let Some(dir) = open.pop().filter(|_| node.kind() == FileType::Directory) {
@@ -208,7 +234,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns what a node was when it was removed, if that was noted by itself.
-    fn removed(&self, number: u64) -> Option<Stamp> {
+    pub(super) fn removed(&self, number: u64) -> Option<Stamp> {
         match self.tree.get(&rows::of(number, Tag::Removed)) {
             Some(Row::Removed(stamp)) => Some(*stamp),
             _ => None,
@@ -241,8 +267,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the path that a node has when all names are in their places: of several, one.
+    /// `ELOOP` for a directory below itself.
     pub(super) fn final_path(&self, number: u64) -> Result<Vec<u8>, Errno> {
-        let (mut number, mut names, mut known) = (number, Vec::new(), None);
+        let (mut number, mut names, mut known, mut seen) = (number, Vec::new(), None, BTreeSet::new());
         while number != self.inner.shared.root {
             let name = match self.come.get(&number).and_then(|all| all.first()) {
                 Some(named) => {
@@ -260,7 +287,7 @@ impl<'a> Plan<'a> {
                 }
             };
             names.push(name);
-            if names.len() > DEEPEST {
+            if !seen.insert(number) {
                 return Err(Errno::ELOOP);
             }
         }

@@ -1,0 +1,171 @@
+//! Commit and rebase of branches.
+
+use pathwalk::{Context, Errno};
+
+use super::{Branches, Table, check_no_forks, find};
+use crate::commit::onto_base::{self, Done, Outcome};
+use crate::commit::resolution::Resolution;
+use crate::commit::{self, Conflict, Onto};
+use crate::error::Error;
+
+impl Branches {
+    /// Applies what a branch changed to its parent, or to the base, and drops it from the list. If
+    /// the other has changed the same things meanwhile, nothing is done, and the error has all
+    /// conflicts. What another thread changes in the branch after the commit has begun is lost.
+    ///
+    /// # Onto another branch
+    ///
+    /// All observers of the parent see all of it or nothing: an operation that begins after another
+    /// one has seen something of the commit sees all of it. Files that are open on the parent and
+    /// were removed stay usable. Cost: what was changed in both since the fork.
+    ///
+    /// # Onto the base
+    ///
+    /// The base changes in steps, which other programs see. A crash leaves none of it: what is new
+    /// is staged in `.pathwalk-commit`, a directory in the root of the base, and a journal there
+    /// says what is to be done. The next [`Branches`] of this base finishes a commit that was
+    /// decided, and undoes one that was not. If a step fails, because another program is in its
+    /// way, all is undone. Files that stay keep their inodes, so hard links and open files stay.
+    ///
+    /// The context of the base does all of it: it needs the right to write into the root of the
+    /// base, and to set what the branch has set (`EPERM` for owners and devices, as ever). `EXDEV`
+    /// for changes below a mount in the base, `EBUSY` while another commit is under way, `ENOSPC`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, ConflictKind, Error};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/notes", 0o644)?;
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::new(base.clone())?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/notes", "changed")?;
+    /// branches.commit("work")?;
+    /// assert_eq!(base.read_to_string("/notes")?, "changed");
+    ///
+    /// // The base may change meanwhile: not the same.
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.remove_file("/notes")?;
+    /// base.write("/notes", "by another program")?;
+    /// let Err(Error::Conflicts { conflicts, .. }) = branches.commit("work") else { panic!() };
+    /// assert_eq!(conflicts[0].kind, ConflictKind::RemovedInBranch);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit(&self, name: &str) -> Result<(), Error> {
+        self.commit_with(name, &Resolution::default())
+    }
+
+    /// Does the same with answers to conflicts.
+    ///
+    /// [`Resolution`] has an example.
+    pub fn commit_with(&self, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            self.recovered(recover(self.shared.base.context())?)?;
+            return stored.commit(&self.shared, name, resolution);
+        }
+        let mut table = self.table.lock();
+        check_no_forks(&table, name)?;
+        let listed = find(&table, name)?;
+        let Some(parent) = listed.parent.as_deref() else { return self.commit_onto_base(&mut table, name, resolution) };
+        let parent = find(&table, parent)?.branch.clone();
+        let onto = (&*parent.0, Onto::Theirs);
+        let conflicts = commit::merge(&listed.forked, &listed.branch.0.snapshot(), onto, resolution, |_| Ok(()));
+        no_conflicts(name, conflicts.map_err(Error::base("look at the base"))?)?;
+        table.remove(name);
+        Ok(())
+    }
+
+    fn commit_onto_base(&self, table: &mut Table, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        if let Some(done) = recover(self.shared.base.context())? {
+            let is_it = done.list == self.shared.identity() && done.branch == name;
+            done.clean();
+            if is_it {
+                table.remove(name);
+                return Ok(());
+            }
+        }
+        let branch = find(table, name)?.branch.clone();
+        match onto_base::commit(name, &branch.0, resolution).map_err(|failure| Error::of_commit(name, failure))? {
+            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Outcome::Done(done) => {
+                table.remove(name);
+                done.clean();
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes over what the parent of a branch, or the base, has changed since. Afterwards the
+    /// branch is as if it had been forked now, and had then changed what it did:
+    /// [`diff`](Self::diff) has its own changes alone, and [`commit`](Self::commit) has no
+    /// conflict, unless something is changed again. If both have changed the same things, nothing
+    /// is done, unless there are answers to all conflicts.
+    ///
+    /// All observers of the branch see all of it or nothing. Forks of the branch keep what they
+    /// were forked from, and their own changes: a rebase of a fork takes over what this one
+    /// brought. Cost: what was changed in both since the fork.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, Resolution};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
+    /// let context = |branch| Vfs::builder().build(branch).map(|vfs| vfs.context(Credentials::root()));
+    /// let work = context(branches.fork(None, "work")?)?;
+    /// let step = context(branches.fork(Some("work"), "step")?)?;
+    /// work.write("/in-work", "text")?;
+    /// step.write("/in-step", "text")?;
+    /// branches.rebase("step", &Resolution::default())?;
+    /// assert_eq!(step.read_to_string("/in-work")?, "text");
+    /// let paths: Vec<_> = branches.diff("step")?.iter().map(|change| change.path().to_vec()).collect();
+    /// assert_eq!(paths, [b"/in-step".to_vec()]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebase(&self, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            self.recovered(recover(self.shared.base.context())?)?;
+            return stored.rebase(&self.shared, name, resolution);
+        }
+        let mut table = self.table.lock();
+        let listed = find(&table, name)?;
+        let branch = listed.branch.clone();
+        let refused = || Error::base("look at the base");
+        let Some(parent) = listed.parent.as_deref() else {
+            let conflicts = onto_base::rebase(&branch.0, resolution, |_| Ok(())).map_err(refused())?;
+            return no_conflicts(name, conflicts);
+        };
+        let parent = find(&table, parent)?.branch.0.snapshot();
+        let conflicts = commit::merge(&listed.forked, &parent, (&*branch.0, Onto::Ours), resolution, |_| Ok(()));
+        no_conflicts(name, conflicts.map_err(refused())?)?;
+        if let Some(listed) = table.get_mut(name) {
+            listed.forked = parent;
+        }
+        Ok(())
+    }
+
+    /// Drops a branch whose commit onto the base was finished after a crash.
+    pub(super) fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
+        match (recovered, self.in_store()) {
+            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done),
+            (Some(done), _) => {
+                done.clean();
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
+/// left alone. Returns a commit that was finished.
+pub(super) fn recover(base: &Context) -> Result<Option<Done>, Error> {
+    match onto_base::recover(base) {
+        Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
+        recovered => recovered.map_err(|failure| Error::of_commit("", failure)),
+    }
+}
+
+/// Fails if there are conflicts.
+pub(crate) fn no_conflicts(name: &str, conflicts: Vec<Conflict>) -> Result<(), Error> {
+    if conflicts.is_empty() { Ok(()) } else { Err(Error::Conflicts { name: name.to_owned(), conflicts }) }
+}

@@ -1,0 +1,307 @@
+//! The rebase of a branch of the base onto the base as it is now.
+//!
+//! What the base has changed is merged with what the branch has (`since`), as the changes of a
+//! parent are. The merged tree still says of each thing what the base had when it was copied; here
+//! it gets what the base has now. Then the commit's own comparison must find no conflict.
+//!
+//! What the base has removed and the branch keeps becomes a new node, so all of it must be in the
+//! branch: data, and the attributes of the directories above it. Else it stays a conflict.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pathwalk::{Errno, FileType};
+
+use super::super::checks::shows_changed_base;
+use super::super::links;
+use super::super::resolution::Resolution;
+use super::super::resolve::{Over, Three};
+use super::super::{Conflict, ConflictKind, Onto, Settled, replace, settle};
+use super::plan::Plan;
+use super::since::Since;
+use crate::branch::{Inner, copied_up, free, place, record, record_mut};
+use crate::diff::path_of;
+use crate::origin::Origin;
+use crate::rows::{self, Entry, Extent, Hidden, Names, Place, Record, Row, Tag, Target, What};
+use crate::tree::{Key, Tree};
+
+/// Rebases a branch. Returns the conflicts that are open; if there is one, nothing is done. `store`
+/// makes the new tree durable before anything shows it; if that fails, nothing is done.
+pub(crate) fn rebase(
+    inner: &Inner,
+    resolution: &Resolution,
+    store: impl FnOnce(&Tree<Row>) -> Result<(), Errno>,
+) -> Result<Vec<Conflict>, Errno> {
+    let mut locked = inner.lock();
+    match rebased(inner, &inner.without_orphans(locked.clone(), &BTreeSet::new()), resolution)? {
+        Ok(settled) => replace(&mut locked, inner, settled, store).map(|()| Vec::new()),
+        Err(open) => Ok(open),
+    }
+}
+
+/// Returns the tree of a branch as a rebase would make it, or the conflicts that are open.
+pub(super) fn tree_over_base(
+    inner: &Inner,
+    tree: &Tree<Row>,
+    resolution: &Resolution,
+) -> Result<Result<Tree<Row>, Vec<Conflict>>, Errno> {
+    let rebased = rebased(inner, tree, resolution)?;
+    Ok(rebased.map(|settled| inner.without_orphans(settled.merged, &settled.orphans)))
+}
+
+/// Returns the tree of a branch over the base as it is now, or the conflicts that are open.
+fn rebased(inner: &Inner, tree: &Tree<Row>, resolution: &Resolution) -> Result<Result<Settled, Vec<Conflict>>, Errno> {
+    let since = Since::new(&Plan::of(inner, tree))?;
+    let three = Three { common: Tree::default(), ours: tree.clone(), theirs: since.tree.clone(), over: Over::Base };
+    let mut settled = match settle(three, (inner, Onto::Ours), resolution)? {
+        Ok(settled) => settled,
+        Err(open) => return Ok(Err(open)),
+    };
+    let mut moving = Moving { inner, since: &since, tree: settled.merged, lost: Vec::new() };
+    moving.all()?;
+    let Moving { tree, lost, .. } = moving;
+    if !lost.is_empty() {
+        return Ok(Err(lost));
+    }
+    let conflicts = Plan::new(inner, &inner.without_orphans(tree.clone(), &settled.orphans))?.conflicts();
+    if !conflicts.is_empty() {
+        return Ok(Err(conflicts));
+    }
+    settled.merged = tree;
+    Ok(Ok(settled))
+}
+
+/// A merged tree on its way from the base as it was to the base as it is.
+struct Moving<'a> {
+    inner: &'a Inner,
+    since: &'a Since,
+    tree: Tree<Row>,
+    lost: Vec<Conflict>,
+}
+
+impl Moving<'_> {
+    fn all(&mut self) -> Result<(), Errno> {
+        for number in &self.since.arrived {
+            // The base shows it.
+            free(&mut self.tree, *number);
+        }
+        self.renew_origins()?;
+        let kept: BTreeSet<u64> = self.since.gone.iter().copied().filter(|number| self.lives(*number)).collect();
+        for number in &kept {
+            self.make_anew(*number, &kept)?;
+        }
+        self.keep_names()?;
+        self.count_links(&kept)?;
+        self.renew_names()?;
+        self.renew_places();
+        let all = self.tree.range(b"").filter_map(|(key, _)| rows::parts(key));
+        let changed = all.filter(|(_, tag, _)| *tag == Tag::Record).map(|(number, ..)| number).collect();
+        links::count(self.inner, &mut self.tree, &changed, &BTreeSet::new())
+    }
+
+    /// Notes the places of nodes that are where the base has them.
+    fn renew_places(&mut self) {
+        let (mut named, mut copied) = (BTreeSet::new(), Vec::new());
+        for (key, row) in self.tree.range(b"") {
+            match (rows::parts(key), row) {
+                (_, Row::Entry(Entry { target: Some(target), .. })) => _ = named.insert(target.number),
+                (Some((number, Tag::Record, _)), Row::Record(record)) => {
+                    copied.extend(record.origin.as_ref().and_then(|origin| Some((number, origin.way.clone()?))));
+                }
+                _ => {}
+            }
+        }
+        for (number, way) in copied.into_iter().filter(|(number, _)| !named.contains(number)) {
+            let place = Place { dir: way.dir, name: way.name.clone() };
+            self.tree.insert(&rows::of(number, Tag::Place), Row::Place(Arc::new(place)));
+        }
+    }
+
+    fn lives(&self, number: u64) -> bool {
+        record(&self.tree, number).is_some_and(|record| record.attributes.nlink > 0)
+    }
+
+    /// Lets each node be compared with what the base has now.
+    fn renew_origins(&mut self) -> Result<(), Errno> {
+        for (number, now) in &self.since.now {
+            let Ok(record) = record_mut(&mut self.tree, *number) else { continue };
+            let Some(was) = record.origin.replace(Arc::clone(now)) else {
+                record.origin = None;
+                continue;
+            };
+            let prefix = rows::of(*number, Tag::Extent);
+            let shown: Vec<_> = self.tree.with_prefix(&prefix).map(|(key, row)| (key.clone(), row.clone())).collect();
+            for (key, row) in shown {
+                if let Row::Extent(Extent { length, what: What::Base(of, from) }) = row
+                    && of == was
+                {
+                    let what = What::Base(Arc::clone(now), from);
+                    self.tree.insert(&key, Row::Extent(Extent { length, what }));
+                }
+            }
+            self.note_places(*number, now);
+        }
+        Ok(())
+    }
+
+    /// Notes where a node is that the branch has not moved, and the directories above it.
+    fn note_places(&mut self, number: u64, now: &Origin) {
+        let (mut number, mut way) = (number, now.way.clone());
+        while let Some(found) = way {
+            let is_moved = place(&self.tree, number).is_some_and(|place| {
+                let key = self.inner.shared.entry_key(place.dir, &place.name);
+                matches!(self.tree.get(&key), Some(Row::Entry(entry)) if entry.target.is_some_and(|to| to.number == number))
+            });
+            if is_moved {
+                return;
+            }
+            let place = Place { dir: found.dir, name: found.name.clone() };
+            self.tree.insert(&rows::of(number, Tag::Place), Row::Place(Arc::new(place)));
+            (number, way) = (found.dir, found.above.clone());
+        }
+    }
+
+    /// Makes a node new that the base has no longer.
+    fn make_anew(&mut self, number: u64, kept: &BTreeSet<u64>) -> Result<(), Errno> {
+        let Some(at) = place(&self.tree, number).cloned() else { return Ok(()) };
+        let has_dir = kept.contains(&at.dir) || self.copy_directory(at.dir)?;
+        if !has_dir || shows_changed_base(&self.inner.shared.base, &self.tree, number) {
+            let path = path_of(&self.tree, self.inner.shared.root, number).unwrap_or_else(|| at.name.clone());
+            self.lost.push(Conflict { path, kind: ConflictKind::RemovedInParent });
+            return Ok(());
+        }
+        let record = record_mut(&mut self.tree, number)?;
+        (record.origin, record.names) = (None, Names::Own);
+        let target = Target { number, kind: record.kind() };
+        let key = self.inner.shared.entry_key(at.dir, &at.name);
+        let hides = match self.tree.get(&key) {
+            Some(Row::Entry(entry)) => entry.hides,
+            _ => None,
+        };
+        self.tree.insert(&key, Row::Entry(Entry { target: Some(target), hides }));
+        Ok(())
+    }
+
+    /// Makes sure that the tree has the attributes of a directory: false if the base has it no
+    /// longer.
+    fn copy_directory(&mut self, number: u64) -> Result<bool, Errno> {
+        if record(&self.tree, number).is_some() {
+            return Ok(true);
+        }
+        let base = &self.inner.shared.base;
+        let Some(path) = path_of(&self.tree, self.inner.shared.root, number) else { return Ok(false) };
+        let mut found = base.root().clone();
+        for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            match if found.kind() == FileType::Directory { base.lookup(&found, name)? } else { None } {
+                Some(node) => found = node,
+                None => return Ok(false),
+            }
+        }
+        if self.inner.number(&self.tree, &found)? != number || found.kind() != FileType::Directory {
+            return Ok(false);
+        }
+        copied_up(&mut self.tree, number, base.copied(&found, number, None)?);
+        Ok(true)
+    }
+
+    /// Adds the names that the base has changed, and the merged tree has as they were.
+    fn keep_names(&mut self) -> Result<(), Errno> {
+        let changed: Vec<(Key, Entry)> = entries(&self.since.tree).map(|(key, entry)| (key.clone(), entry)).collect();
+        for (key, entry) in changed {
+            let Some((dir, ..)) = rows::parts(&key) else { continue };
+            if self.tree.get(&key).is_none() && self.copy_directory(dir)? {
+                let target = entry.hides.map(|hidden| hidden.target).filter(|target| self.lives(target.number));
+                self.tree.insert(&key, Row::Entry(Entry { target, hides: None }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the names of nodes that were made anew, and the names in such directories. They have
+    /// none but those of the branch.
+    fn count_links(&mut self, kept: &BTreeSet<u64>) -> Result<(), Errno> {
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let (mut links, mut names): (BTreeMap<u64, u32>, BTreeMap<u64, (u32, u64)>) = Default::default();
+        let mut hidden = Vec::new();
+        for (key, row) in self.tree.range(b"") {
+            let (Some((dir, Tag::Entry, _)), Row::Entry(entry)) = (rows::parts(key), row) else { continue };
+            match entry.target {
+                Some(target) => {
+                    *links.entry(target.number).or_default() += 1;
+                    let of_dir = names.entry(dir).or_default();
+                    of_dir.0 += u32::from(target.kind == FileType::Directory);
+                    of_dir.1 += 1;
+                }
+                None if kept.contains(&dir) => hidden.push(key.clone()),
+                None => {}
+            }
+        }
+        hidden.iter().for_each(|key| _ = self.tree.remove(key));
+        let (bytes, empty) = self.inner.shared.base.directory_sizes();
+        for number in kept {
+            let Ok(record) = record_mut(&mut self.tree, *number) else { continue };
+            let (directories, all) = names.get(number).copied().unwrap_or_default();
+            if record.is_directory() {
+                (record.attributes.nlink, record.attributes.size) = (2 + directories, empty + all * bytes);
+            } else {
+                record.attributes.nlink = links.get(number).copied().unwrap_or(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets each name be compared with what the base has under it now.
+    fn renew_names(&mut self) -> Result<(), Errno> {
+        let all = self.tree.range(b"").filter_map(|(key, row)| match (rows::parts(key)?, row) {
+            ((dir, Tag::Entry, rest), Row::Entry(entry)) => {
+                Some((key.clone(), dir, rows::hash_and_name(rest)?.1.to_vec(), *entry))
+            }
+            _ => None,
+        });
+        let all: Vec<(Key, u64, Vec<u8>, Entry)> = all.collect();
+        let merged = self.tree.clone();
+        let plan = Plan::of(self.inner, &merged);
+        for (key, dir, name, entry) in all {
+            let now = match record(&merged, dir) {
+                // Names of the base that were moved into a directory of which no more is known.
+                None => {
+                    self.tree.remove(&key);
+                    continue;
+                }
+                Some(Record { origin: None, .. }) => None,
+                Some(Record { origin: Some(origin), .. }) => match plan.node_of(origin)? {
+                    Some((handle, _)) => plan.base.lookup(&handle, &name)?,
+                    None => None,
+                },
+            };
+            let hides = match &now {
+                None => None,
+                Some(node) => {
+                    let target = Target { number: self.inner.number(&merged, node)?, kind: node.kind() };
+                    let is_known = entry.hides.filter(|hidden| hidden.target == target);
+                    match is_known.filter(|_| !self.since.changed_names.contains(&key)) {
+                        Some(hidden) => Some(hidden),
+                        None => Some(Hidden { target, stamp: plan.stamp(node)? }),
+                    }
+                }
+            };
+            let is_as_in_base = entry.target == hides.map(|hidden| hidden.target);
+            if is_as_in_base {
+                self.tree.remove(&key);
+            } else {
+                self.tree.insert(&key, Row::Entry(Entry { target: entry.target, hides }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns all entries of a tree.
+fn entries(tree: &Tree<Row>) -> impl Iterator<Item = (&Key, Entry)> {
+    tree.range(b"").filter_map(|(key, row)| match row {
+        Row::Entry(entry) => Some((key, *entry)),
+        _ => None,
+    })
+}

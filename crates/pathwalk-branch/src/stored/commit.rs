@@ -1,0 +1,128 @@
+//! Commit and rebase of branches in a store: each is one batch.
+
+use std::sync::Arc;
+
+use pathwalk::Errno;
+
+use super::{Stored, store_error};
+use crate::base::Base;
+use crate::branch::Shared;
+use crate::branches::no_conflicts;
+use crate::commit::onto_base::{self, Done, Outcome};
+use crate::commit::resolution::Resolution;
+use crate::commit::{self, Onto};
+use crate::error::Error;
+use crate::rows::Row;
+use crate::tree::Tree;
+
+impl Stored {
+    /// Commits a branch onto its parent: one batch stores the parent and drops the branch.
+    pub(crate) fn commit(&self, shared: &Arc<Shared>, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        let failed = || store_error("commit the branch");
+        let (forked, parent) = {
+            let snapshot = self.snapshot()?;
+            let row = self.row(&*snapshot, name)?;
+            self.check_no_forks(&*snapshot, name, &row)?;
+            let forked = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
+            let Some(parent) = row.parent else { return self.commit_onto_base(shared, name, resolution) };
+            (forked, parent)
+        };
+        let (branch, onto) = (self.get(shared, name)?, self.get(shared, &parent)?);
+        let home = onto.0.home().ok_or_else(|| Error::NoBranch(parent.clone()))?;
+        // An older state of the parent must not be stored over the merged one.
+        let saving = home.saving.lock();
+        let mut refused = None;
+        let store = |merged: &Tree<Row>| {
+            let stored = self.change(&shared.base, "store the commit", |step| {
+                let row = step.branch(name).map_err(failed())?.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+                let root = step.save(merged).map_err(failed())?;
+                self.leave(step, name, &row, Some(root))
+            });
+            stored.map_err(|error| {
+                refused = Some(error);
+                Errno::EIO
+            })
+        };
+        let conflicts = commit::merge(&forked, &branch.0.snapshot(), (&*onto.0, Onto::Theirs), resolution, store);
+        // The table is locked before it, or without it.
+        drop(saving);
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        no_conflicts(name, conflicts.map_err(Error::base("look at the base"))?)?;
+        self.open.lock().remove(name);
+        Ok(())
+    }
+
+    /// Commits a branch onto the base, and drops it.
+    fn commit_onto_base(&self, shared: &Arc<Shared>, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        let branch = self.get(shared, name)?;
+        match onto_base::commit(name, &branch.0, resolution).map_err(|failure| Error::of_commit(name, failure))? {
+            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Outcome::Done(done) => self.committed(&shared.base, *done),
+        }
+    }
+
+    /// Drops a branch that was committed onto the base. If that fails, the next process does it,
+    /// which finds what the commit has left.
+    pub(crate) fn committed(&self, base: &Base, done: Done) -> Result<(), Error> {
+        match self.drop(base, &done.branch) {
+            Ok(()) | Err(Error::NoBranch(_)) => {
+                done.clean();
+                Ok(())
+            }
+            // It was forked meanwhile, so it stays.
+            Err(error @ Error::HasForks { .. }) => {
+                done.clean();
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Rebases a branch onto its parent, as that is now if it is open here, else as it was synced
+    /// last; or onto the base.
+    pub(crate) fn rebase(&self, shared: &Arc<Shared>, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        let failed = || store_error("rebase the branch");
+        let branch = self.get(shared, name)?;
+        let home = branch.0.home().ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+        let (forked, parent) = {
+            let open = self.open.lock();
+            let snapshot = self.snapshot()?;
+            let row = self.row(&*snapshot, name)?;
+            let forked = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
+            let load = |parent: String| match open.get(&parent) {
+                Some(parent) => Ok(parent.0.snapshot()),
+                None => self.load(&shared.base, &*snapshot, self.row(&*snapshot, &parent)?.root).map_err(failed()),
+            };
+            (forked, row.parent.map(load).transpose()?)
+        };
+        // An older state of the branch must not be stored over the new one.
+        let saving = home.saving.lock();
+        let mut refused = None;
+        let store = |rebased: &Tree<Row>| {
+            let stored = self.change(&shared.base, "store the rebased branch", |step| {
+                let row = step.branch(name).map_err(failed())?.filter(|row| row.id == home.id);
+                let mut row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
+                row.root = step.save(rebased).map_err(failed())?;
+                if let Some(parent) = &parent {
+                    row.forked = step.save(parent).map_err(failed())?;
+                }
+                step.put_branch(name, &row).map_err(failed())
+            });
+            stored.map_err(|error| {
+                refused = Some(error);
+                Errno::EIO
+            })
+        };
+        let conflicts = match &parent {
+            Some(parent) => commit::merge(&forked, parent, (&*branch.0, Onto::Ours), resolution, store),
+            None => onto_base::rebase(&branch.0, resolution, store),
+        };
+        drop(saving);
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        no_conflicts(name, conflicts.map_err(Error::base("look at the base"))?)
+    }
+}
