@@ -368,7 +368,7 @@ impl Branches {
     /// [`Change`] has an example.
     pub fn diff(&self, name: &str) -> Result<Vec<Change>, Error> {
         let (old, new) = self.states(name)?;
-        Ok(diff::changes(&old, &new, self.shared.root))
+        Ok(diff::changes(&self.shared, &old, &new))
     }
 
     /// Waits until the caches of all branches were told of each change of the base that was made

@@ -9,6 +9,7 @@
 
 mod groups;
 mod names;
+mod paths;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,9 @@ use pathwalk::FileType;
 
 pub(crate) use groups::{Group, Groups, before, extras};
 pub(crate) use names::{DEEPEST, Moves, Named, old_way, path_at, path_of};
+pub(crate) use paths::Paths;
 
+use crate::branch::Shared;
 use crate::rows::{Record, Row};
 use crate::tree::Tree;
 
@@ -86,7 +89,7 @@ pub enum Change {
     /// whose data and attributes count as changed. (A new directory in the place of another is a
     /// removal and an addition.)
     Changed {
-        /// The path. Of a node with several names, the one by which it was found or made last.
+        /// The path. Of a node with several names, one of them.
         path: Box<[u8]>,
         /// The type of the node.
         kind: FileType,
@@ -129,8 +132,9 @@ impl Change {
     }
 }
 
-/// Returns the changes between two trees with this root, sorted by their paths.
-pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change> {
+/// Returns the changes between two trees, sorted by their paths.
+pub(crate) fn changes(shared: &Shared, old: &Tree<Row>, new: &Tree<Row>) -> Vec<Change> {
+    let (root, paths) = (shared.root, Paths::new(shared, new));
     let groups = Groups::between(old, new);
     let moves = Moves::of(&groups, old, new);
     let of_node = |number| groups.get(number).map_or(Aspects::empty(), |group| aspects(old, new, number, group));
@@ -171,7 +175,7 @@ pub(crate) fn changes(old: &Tree<Row>, new: &Tree<Row>, root: u64) -> Vec<Change
     for (number, group) in groups.iter().filter(|(number, _)| !moves.is_renamed(*number)) {
         let Some((_, record)) = group.alive(old, new, number) else { continue };
         let what = aspects(old, new, number, group);
-        if let (false, Some(path)) = (what.is_empty(), path_of(new, root, number)) {
+        if let (false, Some(path)) = (what.is_empty(), paths.of(number)) {
             found.push(Change::Changed { path, kind: record.kind(), what });
         }
     }

@@ -139,6 +139,55 @@ fn a_directory_that_was_replaced_below_one_that_moved_has_its_old_path() {
 }
 
 #[test]
+fn a_node_that_lost_its_last_name_but_one_has_a_path() {
+    for ground in Ground::each(|base| {
+        ["/a", "/b", "/c", "/d", "/e"].into_iter().for_each(|name| base.write(name, "old").unwrap());
+        base.mkdir("/dir", 0o755).unwrap();
+        base.hard_link("/e", "/dir/e").unwrap();
+    }) {
+        let work = ground.fork(None, "work");
+        // In a directory of the base, in one that is gone, and in one that stays.
+        work.write("/a", "new").unwrap();
+        work.hard_link("/a", "/z").unwrap();
+        work.remove_file("/z").unwrap();
+        work.mkdir("/gone", 0o755).unwrap();
+        work.hard_link("/b", "/gone/z").unwrap();
+        work.write("/b", "new").unwrap();
+        work.remove_file("/gone/z").unwrap();
+        work.rmdir("/gone").unwrap();
+        work.mkdir("/stays", 0o755).unwrap();
+        work.hard_link("/c", "/stays/z").unwrap();
+        work.write("/c", "new").unwrap();
+        work.remove_file("/stays/z").unwrap();
+        // Under a name that stays, while the one of the base and the last one go.
+        work.write("/d", "new").unwrap();
+        work.hard_link("/d", "/stays/d").unwrap();
+        work.hard_link("/d", "/z").unwrap();
+        work.remove_file("/z").unwrap();
+        work.remove_file("/d").unwrap();
+        work.hard_link("/e", "/z").unwrap();
+        work.write("/dir/e", "new").unwrap();
+        work.remove_dir_all("/dir").unwrap();
+        let (regular, directory, what) = (FileType::Regular, FileType::Directory, Aspects::DATA);
+        let expected = [
+            Change::Changed { path: path("/a"), kind: regular, what },
+            Change::Changed { path: path("/b"), kind: regular, what },
+            Change::Changed { path: path("/c"), kind: regular, what },
+            Change::Removed { path: path("/dir"), kind: directory },
+            Change::Added { path: path("/stays"), kind: directory },
+            Change::Renamed { from: path("/d"), path: path("/stays/d"), kind: regular, what },
+            Change::Added { path: path("/z"), kind: regular },
+            Change::Changed { path: path("/z"), kind: regular, what },
+        ];
+        assert_eq!(ground.branches.diff("work").unwrap(), expected, "{}", ground.name);
+        ground.branches.commit("work").unwrap();
+        for name in ["/a", "/b", "/c", "/stays/d", "/e", "/z"] {
+            assert_eq!(ground.base.read_to_string(name).unwrap(), "new", "{}: {name}", ground.name);
+        }
+    }
+}
+
+#[test]
 fn what_moved_out_of_a_directory_that_is_gone_is_found() {
     for ground in Ground::each(|base| {
         base.create_dir_all("/d/deep/sub").unwrap();

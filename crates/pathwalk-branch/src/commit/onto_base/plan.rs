@@ -15,7 +15,7 @@ use super::super::checks::shows_changed_base;
 use super::super::{Conflict, ConflictKind};
 use crate::base::Base;
 use crate::branch::{Inner, record};
-use crate::diff::{Aspects, Group, Groups, Moves, Named, aspects, path_at, path_of};
+use crate::diff::{Aspects, Group, Groups, Moves, Named, Paths, aspects, path_at};
 use crate::origin::Origin;
 use crate::rows::{self, Entry, Record, Row, Tag, Target};
 use crate::stamp::Stamp;
@@ -307,8 +307,7 @@ impl<'a> Plan<'a> {
     }
 
     fn add(&mut self, number: u64, kind: ConflictKind) {
-        let root = self.inner.shared.root;
-        let path = path_of(self.tree, root, number).unwrap_or_else(|| b"/"[..].into());
+        let path = Paths::new(&self.inner.shared, self.tree).of(number).unwrap_or_else(|| b"/"[..].into());
         self.conflicts.push(Conflict { path, kind });
     }
 
