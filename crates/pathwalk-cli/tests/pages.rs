@@ -103,7 +103,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk.1",
     ];
     assert_eq!(names, expected);
-    assert!(told.contains("27 pages"), "{told}");
+    assert!(told.contains("28 pages"), "{told}");
     assert_eq!(std::fs::read_to_string(pages.join("pathwalk.1")).unwrap(), written(&["man"]));
     for name in names {
         renders(&pages.join(name));
