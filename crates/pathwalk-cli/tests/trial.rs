@@ -59,7 +59,7 @@ fn conflicts_keep_the_branch() {
         fs::write(ground.at("base/file"), "by another\n").unwrap();
         let (code, _, errors) = ground.script(&["-b", "work", "--commit-if-ok"], "true");
         assert_eq!((code, ground.branches()), (Some(0), 1));
-        assert!(errors.contains("Nothing was committed") && errors.contains("/file"), "{errors}");
+        assert!(errors.contains("Nothing was done") && errors.contains("/file"), "{errors}");
         assert_eq!(ground.read("base/file"), "by another\n");
     });
 }
