@@ -5,7 +5,7 @@
 //! limits of space, which are settings of the file system. What the kernel's FUSE itself answers in
 //! its own way, whatever its server says, is left out here, each with its reason.
 
-use pathwalk::{AtFlags, Capabilities, Errno, InodeFlags};
+use pathwalk::{AtFlags, Capabilities, Errno, InodeFlags, RwFlags};
 
 use crate::base::without_what_tmpfs_lacks;
 use crate::cast::Actor;
@@ -34,7 +34,7 @@ pub(crate) fn adapted(mut program: Program) -> Program {
 }
 
 /// Returns whether the server is not told what the result depends on: whether the caller has the
-/// capability to take suid and sgid bits or to leave them.
+/// capability to take suid and sgid bits or to leave them, or that a write is not to append.
 fn is_hidden(actor: Actor, op: &Op) -> bool {
     let is_none = |owner: Owner| owner.0.is_none_or(|id| id == u32::MAX);
     let keeps_bits = actor.has(Capabilities::FSETID);
@@ -42,6 +42,8 @@ fn is_hidden(actor: Actor, op: &Op) -> bool {
         Op::Chown { uid, gid, .. } if actor.has(Capabilities::FOWNER) => actor.uid() != 0 && is_none(*uid) && is_none(*gid),
         Op::Chown { uid, gid, .. } => actor.has(Capabilities::CHOWN) || is_none(*uid) && is_none(*gid),
         Op::Fallocate { .. } | Op::CopyRange { .. } => (actor.uid() == 0) != keeps_bits,
+        // A request to write has no flag for it.
+        Op::WriteWith { flags, .. } => flags.contains(RwFlags::NOAPPEND),
         // The removal of a list has no flag for it.
         Op::SetAcl { .. } | Op::RemoveXattr { .. } => !keeps_bits,
         _ => false,

@@ -145,25 +145,6 @@ fn ranges_are_copied() {
     });
 }
 
-/// A file that is open for appending is written elsewhere by `RWF_NOAPPEND`, of which a request
-/// does not tell.
-#[test]
-fn a_write_may_go_elsewhere_than_to_the_end() {
-    use rustix::io::{ReadWriteFlags, pwritev2};
-    compare(|dir| {
-        let appending = OpenOptions::new().append(true).create(true).open(dir.join("a")).unwrap();
-        let no_append = ReadWriteFlags::from_bits_retain(0x20);
-        let places =
-            [(0, no_append), (1, ReadWriteFlags::empty()), (2, no_append), (9_000, no_append), (5, ReadWriteFlags::empty())];
-        let answers = places.into_iter().map(|(at, flags)| {
-            let written = pwritev2(&appending, &[std::io::IoSlice::new(b"text")], at, flags);
-            let text = fs::read(dir.join("a")).unwrap();
-            format!("{written:?}, {} bytes, {}", text.len(), text[..8.min(text.len())].escape_ascii())
-        });
-        answers.collect()
-    });
-}
-
 #[test]
 fn statx_has_a_time_of_birth_and_says_what_it_knows() {
     compare(|dir| {

@@ -42,6 +42,20 @@ fn files_are_written_and_read() {
     });
 }
 
+/// The kernel may know an older end of the file than the file system.
+#[test]
+fn appends_of_both_sides_stay() {
+    each(|case| {
+        let mut file = OpenOptions::new().append(true).create(true).open(case.at("log")).unwrap();
+        let own = case.context.open("/log", pathwalk::OpenFlags::WRITE | pathwalk::OpenFlags::APPEND).unwrap();
+        for round in ["1", "2", "3"] {
+            file.write_all(round.as_bytes()).unwrap();
+            own.write_at(b"own", 0).unwrap();
+        }
+        assert_eq!(case.context.read("/log").unwrap(), b"1own2own3own");
+    });
+}
+
 #[test]
 fn much_data_comes_back_as_it_was() {
     each(|case| {

@@ -1,9 +1,9 @@
 //! Requests about open files and their data.
 
-use std::io::{IoSlice, SeekFrom};
+use std::io::SeekFrom;
 use std::sync::Arc;
 
-use pathwalk::{Errno, FallocateFlags, File, OpenFlags, RwFlags, SyncWhat};
+use pathwalk::{Errno, FallocateFlags, File, OpenFlags, SyncWhat};
 
 use super::Call;
 use crate::Opens;
@@ -123,18 +123,11 @@ impl Call<'_> {
         let data = body.bytes(size)?;
         let opened = self.opened(fh, self.header.nodeid, OpenFlags::WRITE | (flags_of(flags) & OpenFlags::APPEND))?;
         let set_id = SetId::killed_if(write_flags & WRITE_KILL_SUIDGID != 0);
-        let how = self.place_of_write(&opened.file, flags_of(flags), offset)?;
         let context = self.changer(opened.file.handle(), set_id)?;
-        let written = opened.file.by(context.credentials()).pwritev2(&[IoSlice::new(data)], Some(offset), how)?;
+        // At the end of a file that is open for appending, which may be another one than the kernel
+        // knows. So `RWF_NOAPPEND`, of which nothing is told, does nothing.
+        let written = opened.file.by(context.credentials()).write_at(data, offset)?;
         self.reply.put(&WriteOut { size: written as u32, padding: 0 })
-    }
-
-    /// Returns the flags of a write. The kernel writes at the end of a file that is open for
-    /// appending, but for `RWF_NOAPPEND`, which it does not tell. Where nothing else changes the
-    /// tree, it knows the end.
-    fn place_of_write(&self, file: &File, flags: OpenFlags, offset: u64) -> Result<RwFlags, Errno> {
-        let knows_end = flags.contains(OpenFlags::APPEND) && self.server.times.is_forever();
-        if knows_end && file.handle().attributes()?.size != offset { Ok(RwFlags::NOAPPEND) } else { Ok(RwFlags::empty()) }
     }
 
     pub(super) fn fsync(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
