@@ -28,6 +28,7 @@ use pathwalk::{
     Listed, OpenFlags, StatFs, StatxMask,
 };
 
+use crate::births::Births;
 use crate::branch::Way;
 use crate::numbers::Numbers;
 use crate::origin::Origin;
@@ -52,6 +53,7 @@ pub(crate) struct Base {
     root: Handle,
     device: Device,
     is_tmpfs: bool,
+    births: Births,
     next: Numbers,
     others: Mutex<Others>,
     /// Set once a node has a number for itself in [`Others::nodes`].
@@ -85,9 +87,9 @@ impl Base {
         if root.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
-        let is_tmpfs = statfs.kind == TMPFS_MAGIC;
+        let (is_tmpfs, births) = (statfs.kind == TMPFS_MAGIC, Births::of_base(&root)?);
         let (others, has_others) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Base { context, root, device, is_tmpfs, next, others, has_others })
+        Ok(Base { context, root, device, is_tmpfs, births, next, others, has_others })
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -96,6 +98,11 @@ impl Base {
 
     pub(crate) fn root(&self) -> &Handle {
         &self.root
+    }
+
+    /// Returns whether times of birth tell nodes apart.
+    pub(crate) fn births(&self) -> Births {
+        self.births
     }
 
     /// Returns the bytes that a name adds to the size of a directory, and the size of an empty one.

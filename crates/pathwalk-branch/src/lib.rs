@@ -48,6 +48,7 @@
 #![forbid(unsafe_code)]
 
 mod base;
+mod births;
 mod blobs;
 mod branch;
 mod branches;

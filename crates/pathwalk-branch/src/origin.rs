@@ -4,7 +4,7 @@
 //! knows how to find it again: by the handle of the base's file system where the rights allow it,
 //! else by the path that it had when it was stored, through no link. What is found is the node if
 //! its type, its number and its time of birth are the same; where there is no time of birth, also
-//! its generation. The search is done when the node is first needed.
+//! its generation. Where times of birth may change (see [`Births`]), they are not compared. The search is done when the node is first needed.
 //!
 //! What always holds: an origin is not changed once it was made, but for what is known of it.
 
@@ -14,6 +14,8 @@ use std::sync::{Arc, OnceLock};
 use pathwalk::{Attributes, ChangeCookie, Errno, FileHandle, FileType, Handle, InodeFlags};
 
 use crate::base::{Base, stamp};
+#[cfg(doc)]
+use crate::births::Births;
 use crate::branch::Way;
 use crate::rows::{KeyBytes, Row};
 use crate::stamp::Stamp;
@@ -142,7 +144,8 @@ impl Origin {
     fn is(&self, base: &Base, node: &Handle, trace: &Trace) -> Result<bool, Errno> {
         let (now, then) = (node.attributes()?, &self.attributes);
         // The numbers of devices may be others after a start of the system.
-        let is_same = (now.kind, now.ino, now.btime) == (then.kind, then.ino, then.btime);
+        let of = |attributes: &Attributes| (attributes.kind, attributes.ino, base.births().of(attributes));
+        let is_same = of(&now) == of(then);
         let has_generation = |generation| base.generation(node).is_ok_and(|now| now == generation);
         Ok(is_same && trace.generation.is_none_or(has_generation))
     }

@@ -175,14 +175,14 @@ impl HostFs {
         let to = (above.fd(), name.bytes());
         match fs::linkat(reached.fd(), "", to.0, to.1, AtFlags::EMPTY_PATH) {
             Err(io::Errno::NOENT | io::Errno::PERM) => {}
-            linked => return linked.map_err(errno),
+            linked => return linked.map_err(without_walk),
         }
         if let Ok(path) = reached.through_proc() {
-            return fs::linkat(CWD, path, to.0, to.1, AtFlags::SYMLINK_FOLLOW).map_err(errno);
+            return fs::linkat(CWD, path, to.0, to.1, AtFlags::SYMLINK_FOLLOW).map_err(without_walk);
         }
         let (place, _) = self.tree.reach_by_name(node)?;
         let old = place.name().ok_or(Errno::ENOENT)?;
-        fs::linkat(place.fd(), old.bytes(), to.0, to.1, AtFlags::empty()).map_err(errno)
+        fs::linkat(place.fd(), old.bytes(), to.0, to.1, AtFlags::empty()).map_err(without_walk)
     }
 
     /// Removes a name of a node.
@@ -228,7 +228,7 @@ impl HostFs {
             fs::renameat_with(old.fd(), from.bytes(), new.fd(), to.bytes(), how).map_err(|error| match error {
                 // Kinds that do not match are reported as they are.
                 io::Errno::NOTDIR => Errno::ENOTDIR,
-                other => errno(other),
+                other => without_walk(other),
             })?;
             let (from, to) = ((from_dir, from.bytes()), (to_dir, to.bytes()));
             let mut nodes = self.tree.nodes.write();
@@ -271,6 +271,13 @@ struct Known {
 }
 
 /// Reaches a name in a directory, by a descriptor of the node.
+/// Converts an error of a call on names in directories that are held: no path is walked, so `EXDEV`
+/// says that there are two mounts, or that this file system moves no such node. So do overlayfs for
+/// a directory of a lower layer, and ext4 for one of another project.
+fn without_walk(error: io::Errno) -> Errno {
+    if error == io::Errno::XDEV { Errno::EXDEV } else { errno(error) }
+}
+
 fn place_in(above: &Reached, name: Name<'_>) -> io::Result<Reached> {
     open_beneath(above.fd(), name.bytes(), PLACE).map(Reached::itself)
 }

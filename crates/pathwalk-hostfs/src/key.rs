@@ -14,6 +14,9 @@
 //! clock that ticks some hundred times a second, so two nodes of one tick have the same one. Where
 //! the host has neither, the tag is that of no birth time.
 //!
+//! On overlayfs, a node gets another birth time when it is copied to the upper layer. So birth
+//! times make no tags there. Since Linux 6.6 it has handles, which stay the same.
+//!
 //! Device and inode number alone do not suffice for another reason, too: a bind mount shows one
 //! directory under two names, and each has its own `..`. The type is included so that a question
 //! about a link never gets to a file.
@@ -25,14 +28,18 @@ use std::os::fd::BorrowedFd;
 
 use parking_lot::RwLock;
 use pathwalk::{Errno, FileType, NodeKey};
-use rustix::fs::{Statx, StatxFlags};
+use rustix::fs::{self, Statx, StatxFlags};
 use rustix::io;
 
+use crate::beneath::{self, open_beneath};
 use crate::calls::{self, HandleUse};
 use crate::open_file::host;
 
 const PLACE_BITS: u32 = 28;
 const TYPE_SHIFT: u32 = 12;
+
+/// The type of overlayfs. Source: `statfs(2)`.
+const OVERLAYFS_MAGIC: u64 = 0x794c_7630;
 
 /// The bits of the tag.
 const TAG: u128 = (u32::MAX as u128) << 64;
@@ -56,10 +63,18 @@ struct Place {
     device: (u32, u32),
 }
 
+/// Whether a node of a place keeps its birth time as long as it lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Births {
+    Stay,
+    /// A change may give it another one.
+    Move,
+}
+
 /// The table of places, which only grows.
 #[derive(Debug, Default)]
 struct Places {
-    all: Vec<Place>,
+    all: Vec<(Place, Births)>,
     numbers: HashMap<Place, u32>,
 }
 
@@ -78,17 +93,18 @@ impl Keys {
     /// Returns the key of the node that `name` below `fd` leads to, or `fd` itself if the name is
     /// empty. `stat` describes it. Fails with `EOVERFLOW` after 2^28 mounts.
     pub(crate) fn of(&self, fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<NodeKey, Errno> {
-        let tag = match self.identity {
-            Identity::BirthTime => by_birth(stat),
-            Identity::Handle => by_handle(fd, name, stat)?,
+        let place = Place { mount: stat.stx_mnt_id, device: (stat.stx_dev_major, stat.stx_dev_minor) };
+        let (place, births) = self.number(place, || births_at(fd, name))?;
+        let tag = match (self.identity, births) {
+            (Identity::BirthTime, Births::Stay) => by_birth(stat),
+            _ => by_handle(fd, name, (stat, births))?,
         };
-        let place = self.number(Place { mount: stat.stx_mnt_id, device: (stat.stx_dev_major, stat.stx_dev_minor) })?;
         Ok(pack(stat.stx_mode >> TYPE_SHIFT, place, tag, stat.stx_ino))
     }
 
     /// Returns the id of the mount that a node was found on, or `None` for a key of no node.
     pub(crate) fn mount_of(&self, key: NodeKey) -> Option<u64> {
-        self.places.read().all.get(place_of(key) as usize).map(|place| place.mount)
+        self.places.read().all.get(place_of(key) as usize).map(|(place, _)| place.mount)
     }
 
     /// Forgets the numbers of these mounts: what is found on them from now on gets other keys. Keys
@@ -97,10 +113,16 @@ impl Keys {
         self.places.write().numbers.retain(|place, _| !mounts.contains(&place.mount));
     }
 
-    fn number(&self, place: Place) -> Result<u32, Errno> {
-        if let Some(number) = self.places.read().numbers.get(&place) {
-            return Ok(*number);
+    /// Returns the number of a place, and what `find` says of it, which is asked once.
+    fn number(&self, place: Place, find: impl FnOnce() -> Result<Births, Errno>) -> Result<(u32, Births), Errno> {
+        let with_births = |places: &Places, number: u32| places.all.get(number as usize).map(|(_, births)| (number, *births));
+        {
+            let places = self.places.read();
+            if let Some(known) = places.numbers.get(&place).and_then(|number| with_births(&places, *number)) {
+                return Ok(known);
+            }
         }
+        let births = find()?;
         let mut places = self.places.write();
         let next = places.all.len() as u32;
         let number = *places.numbers.entry(place).or_insert(next);
@@ -109,9 +131,9 @@ impl Keys {
                 places.numbers.remove(&place);
                 return Err(Errno::EOVERFLOW);
             }
-            places.all.push(place);
+            places.all.push((place, births));
         }
-        Ok(number)
+        Ok((number, births))
     }
 }
 
@@ -156,16 +178,34 @@ fn by_birth(stat: &Statx) -> u32 {
     folded(has_birth.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)))
 }
 
-fn by_handle(fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<u32, Errno> {
+fn by_handle(fd: BorrowedFd<'_>, name: &CStr, (stat, births): (&Statx, Births)) -> Result<u32, Errno> {
     match calls::name_to_handle(fd, name, HandleUse::Identity) {
         Ok(handle) => Ok(tag_of_handle(handle.kind(), handle.bytes())),
         // Seccomp filters may refuse the call with EPERM. A handle may be longer than any that
-        // Linux has. The number is included, since nodes are searched by their tags.
-        Err(io::Errno::OPNOTSUPP | io::Errno::NOSYS | io::Errno::PERM | io::Errno::OVERFLOW) => {
-            Ok(folded((stat.stx_ino, by_birth(stat))))
-        }
+        // Linux has.
+        Err(io::Errno::OPNOTSUPP | io::Errno::NOSYS | io::Errno::PERM | io::Errno::OVERFLOW) => Ok(without_handle(stat, births)),
         Err(other) => Err(host(other)),
     }
+}
+
+/// Returns the tag of a node without a handle. The number is included, since nodes are searched by
+/// their tags.
+fn without_handle(stat: &Statx, births: Births) -> u32 {
+    match births {
+        Births::Stay => folded((stat.stx_ino, by_birth(stat))),
+        Births::Move => folded(stat.stx_ino),
+    }
+}
+
+/// Returns whether nodes keep their birth times on the file system of the node that `name` below
+/// `fd` leads to, or of `fd` itself if the name is empty.
+fn births_at(fd: BorrowedFd<'_>, name: &CStr) -> Result<Births, Errno> {
+    let found = match name.is_empty() {
+        true => fs::fstatfs(fd),
+        false => open_beneath(fd, name.to_bytes(), beneath::PLACE).and_then(fs::fstatfs),
+    };
+    let is_overlayfs = found.map_err(host)?.f_type as u64 == OVERLAYFS_MAGIC;
+    Ok(if is_overlayfs { Births::Move } else { Births::Stay })
 }
 
 fn folded(identity: impl Hash) -> u32 {
@@ -203,9 +243,22 @@ mod tests {
     fn places_are_numbered_and_found_again() {
         let keys = Keys::new(Identity::BirthTime);
         let at = |mount, minor| Place { mount, device: (8, minor) };
-        let numbers = [at(1, 0), at(2, 0), at(1, 1), at(1, 0)].map(|place| keys.number(place));
+        let numbers = [at(1, 0), at(2, 0), at(1, 1), at(1, 0)]
+            .map(|place| keys.number(place, || Ok(Births::Stay)).map(|(number, _)| number));
         assert_eq!(numbers, [Ok(0), Ok(1), Ok(2), Ok(0)]);
         assert_eq!(keys.mount_of(pack(0o4, 1, 0, 1)), Some(2));
         assert_eq!(keys.mount_of(pack(0o4, 3, 0, 1)), None);
+        assert_eq!(keys.number(at(3, 0), || Err(Errno::EMFILE)), Err(Errno::EMFILE));
+        assert_eq!(keys.number(at(3, 0), || Ok(Births::Move)), Ok((3, Births::Move)), "an error is not kept");
+        assert_eq!(keys.number(at(3, 0), || Ok(Births::Stay)), Ok((3, Births::Move)), "it is asked once");
+    }
+    #[test]
+    fn a_birth_time_that_moves_tells_no_nodes_apart() {
+        let here = fs::statx(fs::CWD, ".", fs::AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::BTIME).unwrap();
+        let mut copied_up = here;
+        copied_up.stx_btime.tv_sec += 1;
+        copied_up.stx_mask |= StatxFlags::BTIME.bits();
+        assert_ne!(without_handle(&here, Births::Stay), without_handle(&copied_up, Births::Stay));
+        assert_eq!(without_handle(&here, Births::Move), without_handle(&copied_up, Births::Move));
     }
 }

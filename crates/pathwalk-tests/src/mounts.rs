@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use pathwalk::{Context, Credentials, MountFlags, Vfs};
 use pathwalk_memfs::MemFs;
@@ -94,6 +95,20 @@ pub fn new_tmpfs() -> io::Result<OwnedFd> {
     fsconfig_set_string(context.as_fd(), "mode", "755")?;
     fsconfig_create(context.as_fd())?;
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOATIME)?)
+}
+
+/// Creates a mount of overlayfs that is attached nowhere, of a lower and an upper layer and a work
+/// directory, with further options.
+pub fn new_overlay([lower, upper, work]: [&Path; 3], options: &[(&str, &str)]) -> io::Result<OwnedFd> {
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, layer) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
+        fsconfig_set_string(context.as_fd(), name, layer)?;
+    }
+    for (name, value) in options {
+        fsconfig_set_string(context.as_fd(), *name, *value)?;
+    }
+    fsconfig_create(context.as_fd())?;
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
 }
 
 /// Returns a context in its own namespace, with `fs` mounted over the root mount, as the kernel's

@@ -46,7 +46,9 @@ pub(crate) fn look(context: &Context) -> Copied {
             }
             all.insert(path, Node { kind: found.kind, mode: found.mode, data });
         }
-        assert_eq!(context.stat(&shown).expect("it is there").nlink, 2 + directories, "links of {}", dir.escape_ascii());
+        // A file system that does not count them says 1.
+        let links = context.stat(&shown).expect("it is there").nlink;
+        assert!(links == 1 || links == 2 + directories, "links of {}: {links}", dir.escape_ascii());
     }
     all
 }
@@ -56,7 +58,7 @@ pub(crate) fn look(context: &Context) -> Copied {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rest {
     owner: (u32, u32),
-    links: u32,
+    pub(crate) links: u32,
     mtime: Timestamp,
     xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     first: Vec<u8>,

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
+mod layered;
 mod processes;
 mod swapped;
 

@@ -13,7 +13,6 @@ use pathwalk::{Capabilities, Credentials, Vfs};
 use pathwalk_bench::machine::{BUDGET, escaped};
 use pathwalk_branch::{BaseChanges, Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
-use pathwalk_output::program;
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 /// A base and its store.
@@ -49,9 +48,6 @@ impl Place {
         if missing == Missing::Fail && !self.store.is_dir() {
             bail!("\"{}\" has no branches; make one by: pathwalk branch fork NAME", escaped(&self.base));
         }
-        if missing == Missing::Make {
-            self.warn_of_overlayfs();
-        }
         std::fs::create_dir_all(&self.store).with_context(|| format!("making the store \"{shown}\""))?;
         let store = DiskStore::open(&self.store).map_err(|errno| anyhow::anyhow!("opening the store \"{shown}\": {errno}"))?;
         let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence);
@@ -61,20 +57,6 @@ impl Place {
         let changes = if is_told { BaseChanges::Reported } else { BaseChanges::AskEachTime };
         Branches::open(base, Options::default().base_changes(changes), store)
             .with_context(|| format!("opening the branches of \"{}\"", escaped(&self.base)))
-    }
-
-    /// Warns of a base on overlayfs, where a file of a lower layer is another one from its first
-    /// change on.
-    fn warn_of_overlayfs(&self) {
-        const OVERLAYFS: u64 = 0x794c_7630;
-        if rustix::fs::statfs(&self.base).is_ok_and(|found| found.f_type as u64 == OVERLAYFS) {
-            program::complain(&anyhow::anyhow!(
-                "\"{}\" is on overlayfs, as the root of a container is: a file there is another one from its first change on, so a \
-                 commit may be refused (ESTALE), and a branch loses what it has of a file that is changed outside; use a directory on \
-                 another file system, a volume of the container say",
-                escaped(&self.base)
-            ));
-        }
     }
 }
 

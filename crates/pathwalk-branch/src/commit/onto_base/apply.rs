@@ -11,7 +11,7 @@ use pathwalk::{Errno, FallocateFlags, Handle, LinkFlags, OpenFlags, UnlinkFlags}
 
 use super::Failure;
 use super::hand::{Hand, reserve};
-use super::journal::{Fill, Identity, Journal, NewData, NodeChange, Put, Take, Where};
+use super::journal::{Fill, Journal, NewData, NodeChange, Put, Take, Where};
 
 /// The number of bytes of zeroes that are written at once.
 const PIECE: usize = 1 << 16;
@@ -54,7 +54,7 @@ impl Steps<'_> {
     fn open_dir_of(&self, take: &Take) -> Result<Handle, Errno> {
         let dir = self.hand.directory(&take.dir)?;
         match self.hand.find(&dir, &take.name)? {
-            Some(found) if Identity::of(&found.attributes()?) == take.node => self.hand.allow_changes(&found)?,
+            Some(found) if self.hand.identity(&found)? == take.node => self.hand.allow_changes(&found)?,
             _ => return Err(Errno::ESTALE),
         }
         Ok(dir)
@@ -88,7 +88,7 @@ impl Steps<'_> {
     fn is_put(&self, put: &Put) -> Result<bool, Errno> {
         match self.hand.directory(&put.dir) {
             // A new directory may have the path of one that is yet to go.
-            Ok(dir) if Identity::of(&dir.attributes()?) == put.into => self.hand.leads_to(&dir, &put.name, put.node),
+            Ok(dir) if self.hand.identity(&dir)? == put.into => self.hand.leads_to(&dir, &put.name, put.node),
             Ok(_) => Ok(false),
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(false),
             Err(errno) => Err(errno),
@@ -97,7 +97,7 @@ impl Steps<'_> {
 
     fn put(&self, put: &Put) -> Result<(), Errno> {
         let dir = self.hand.directory(&put.dir)?;
-        if Identity::of(&dir.attributes()?) != put.into {
+        if self.hand.identity(&dir)? != put.into {
             return Err(Errno::ESTALE);
         }
         if self.hand.leads_to(&dir, &put.name, put.node)? {
@@ -199,7 +199,7 @@ impl Steps<'_> {
             Where::Staged(name) => self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?,
             Where::Path(path) => self.hand.at(path)?,
         };
-        if Identity::of(&node.attributes()?) == change.node { Ok(node) } else { Err(Errno::ESTALE) }
+        if self.hand.identity(&node)? == change.node { Ok(node) } else { Err(Errno::ESTALE) }
     }
 
     fn change(&self, change: &NodeChange) -> Result<(), Errno> {

@@ -6,11 +6,12 @@
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    AtFlags, Context, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, OpenFlags, OpenHow, RenameFlags, Resolve,
-    SetTime, Timestamp, XattrFlags,
+    AtFlags, Attributes, Context, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, OpenFlags, OpenHow, RenameFlags,
+    Resolve, SetTime, Timestamp, XattrFlags,
 };
 
 use super::journal::{Before, Identity, NewList, Setting, timestamp};
+use crate::births::Births;
 
 /// The flags that keep a node from being changed.
 const FORBIDDING: InodeFlags = InodeFlags::IMMUTABLE.union(InodeFlags::APPEND);
@@ -19,6 +20,7 @@ const FORBIDDING: InodeFlags = InodeFlags::IMMUTABLE.union(InodeFlags::APPEND);
 pub(super) struct Hand {
     pub(super) context: Context,
     pub(super) root: Handle,
+    births: Births,
 }
 
 impl Hand {
@@ -26,7 +28,18 @@ impl Hand {
         let mut context = base.clone().with_resolve(Resolve::NO_SYMLINKS)?;
         context.umask(0);
         let root = context.root().clone();
-        Ok(Hand { context, root })
+        let births = Births::of_base(&root)?;
+        Ok(Hand { context, root, births })
+    }
+
+    /// Returns what tells a node from all others.
+    pub(super) fn identity(&self, node: &Handle) -> Result<Identity, Errno> {
+        Ok(self.identity_by(&node.attributes()?))
+    }
+
+    /// Returns what tells a node with these attributes from all others.
+    pub(super) fn identity_by(&self, attributes: &Attributes) -> Identity {
+        Identity::of(attributes, self.births)
     }
 
     /// Returns the node at a path: `ENOENT`, `ENOTDIR`; `ELOOP` for a path through a link.
@@ -53,7 +66,7 @@ impl Hand {
     /// Returns whether a name leads to this node.
     pub(super) fn leads_to(&self, dir: &Handle, name: &[u8], node: Identity) -> Result<bool, Errno> {
         let Some(found) = self.find(dir, name)? else { return Ok(false) };
-        Ok(Identity::of(&found.attributes()?) == node)
+        Ok(self.identity(&found)? == node)
     }
 
     /// Moves a name to one that is free. `EEXIST`.
@@ -83,7 +96,7 @@ impl Hand {
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Ok(()),
             found => found?,
         };
-        if Identity::of(&found.attributes()?) != before.node {
+        if self.identity(&found)? != before.node {
             return Ok(());
         }
         self.set_mtime(&found, timestamp(before.mtime))?;

@@ -8,6 +8,8 @@
 use pathwalk::{Attributes, Errno, FileType, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::births::Births;
+
 /// The version of the format.
 const VERSION: u8 = 1;
 
@@ -132,9 +134,9 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(attributes: &Attributes) -> Identity {
+    pub(super) fn of(attributes: &Attributes, births: Births) -> Identity {
         let is_directory = attributes.kind == FileType::Directory;
-        Identity { inode: attributes.ino, born: attributes.btime.map(time), is_directory }
+        Identity { inode: attributes.ino, born: births.of(attributes).map(time), is_directory }
     }
 }
 

@@ -104,7 +104,7 @@ impl Stage<'_> {
         };
         let path = self.plan.base.path(node).ok_or(Errno::ESTALE)?.into_vec();
         let mtime = time(attributes.mtime);
-        Ok(Before { path, node: Identity::of(&attributes), mtime, flags })
+        Ok(Before { path, node: self.hand.identity_by(&attributes), mtime, flags })
     }
 
     /// Returns what gives nodes of the base, of which nothing changes but names, their flags again,
@@ -125,7 +125,7 @@ impl Stage<'_> {
         }
         let setting = Setting { flags: Some(record.flags.bits()), ..Setting::default() };
         let at = Where::Path(self.plan.final_path(number)?);
-        Ok(Some(NodeChange { at, node: Identity::of(&now), data: None, setting }))
+        Ok(Some(NodeChange { at, node: self.hand.identity_by(&now), data: None, setting }))
     }
 
     fn failed(&self, action: &'static str, number: u64) -> impl FnOnce(Errno) -> Failure {
@@ -139,7 +139,7 @@ impl Stage<'_> {
         for (at, Gone { dir, name, node, number }) in self.plan.gone.iter().enumerate() {
             let failed = |errno| Failure::new("remove", name, errno);
             let dir = self.plan.base.path(dir).ok_or(Errno::ESTALE).map_err(failed)?.into_vec();
-            let node = Identity::of(&node.attributes().map_err(failed)?);
+            let node = self.hand.identity(node).map_err(failed)?;
             let name_there = format!("g{at}");
             staged.sources.entry(*number).or_default().push(name_there.clone());
             takes.push(Take { dir, name: name.to_vec(), node, staged: name_there });
@@ -174,7 +174,7 @@ impl Stage<'_> {
         }
         let node = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
         self.hand.set(&node, &self.all_of(number, record))?;
-        staged.new.insert(number, Identity::of(&node.attributes()?));
+        staged.new.insert(number, self.hand.identity(&node)?);
         staged.sources.insert(number, vec![name]);
         Ok(())
     }
@@ -326,9 +326,9 @@ impl Stage<'_> {
             return Ok(*identity);
         }
         if number == self.plan.inner.shared.root {
-            return Ok(Identity::of(&self.plan.base.root().attributes()?));
+            return self.hand.identity(self.plan.base.root());
         }
-        Ok(Identity::of(&self.plan.copied_from(number)?.attributes()?))
+        self.hand.identity(&self.plan.copied_from(number)?)
     }
 
     /// Stages what a node of the base gets.
@@ -338,15 +338,19 @@ impl Stage<'_> {
         let now = node.attributes()?;
         let is_directory = now.kind == FileType::Directory;
         let setting = self.new_attributes(*number, record, origin, &now, *what);
-        let second = format!("c{number}");
+        let (second, identity) = (format!("c{number}"), self.hand.identity_by(&now));
         // Of a node that may not be changed then, a second name could not be removed.
         let may_have_second = !is_directory && !has_forbidding_flags(&record.attributes);
         let at = if may_have_second && self.link_of_base(*number, &second).is_ok() {
+            // Overlayfs copies a file of a lower layer that has several names, one name alone.
+            if !self.hand.leads_to(self.staging, second.as_bytes(), identity)? {
+                return Err(Errno::ESTALE);
+            }
             Where::Staged(second)
         } else {
             Where::Path(self.plan.final_path(*number)?)
         };
-        Ok(NodeChange { at, node: Identity::of(&now), data, setting })
+        Ok(NodeChange { at, node: identity, data, setting })
     }
 
     /// Writes the new data of a file into the staging directory. `None` for a link.
