@@ -4,7 +4,8 @@
 //! knows how to find it again: by the handle of the base's file system where the rights allow it,
 //! else by the path that it had when it was stored, through no link. What is found is the node if
 //! its type, its number and its time of birth are the same; where there is no time of birth, also
-//! its generation. Where times of birth may change (see [`Births`]), they are not compared. The search is done when the node is first needed.
+//! its generation. Where times of birth may change (see [`Births`]), they are not compared. The
+//! search is done when the node is first needed.
 //!
 //! What always holds: an origin is not changed once it was made, but for what is known of it.
 
