@@ -102,14 +102,36 @@ impl Layer {
 
     /// Removes the layer, with all that is in it.
     pub fn remove(self) -> Result<(), Error> {
-        let removed = match fs::remove_dir_all(&self.dir) {
+        Layer::remove_left(&self.dir)
+    }
+
+    /// Gives the directory of the layer another path in the same file system.
+    ///
+    /// ```
+    /// use pathwalk_overlay::Layer;
+    /// # let (base, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// let layer = Layer::create(&store.path().join("layer"), base.path())?;
+    /// // It is taken, and removed when there is time.
+    /// let taken = store.path().join("taken");
+    /// layer.rename(&taken)?;
+    /// assert!(Layer::open(&store.path().join("layer")).is_err());
+    /// Layer::remove_left(&taken)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rename(&self, to: &Path) -> Result<(), Error> {
+        fs::rename(&self.dir, to).map_err(Error::host("rename", &self.dir))
+    }
+
+    /// Removes the directory of a layer, of which a part may be gone.
+    ///
+    /// [`rename`](Self::rename) has an example.
+    pub fn remove_left(dir: &Path) -> Result<(), Error> {
+        let removed = match fs::remove_dir_all(dir) {
             // Some directories are without rights: two of the kernel's, and what a command made so.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                allow(&self.dir).and_then(|()| fs::remove_dir_all(&self.dir))
-            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => allow(dir).and_then(|()| fs::remove_dir_all(dir)),
             removed => removed,
         };
-        removed.map_err(Error::host("remove", &self.dir))
+        removed.map_err(Error::host("remove", dir))
     }
 
     fn about(&self) -> String {

@@ -74,8 +74,7 @@ impl Stage<'_> {
     fn new_node(&self, dir: &Handle, name: &[u8], number: u64, staged: &mut Staged) -> Result<Option<Open>, Failure> {
         let make = || {
             let record = record(self.plan.tree, number).ok_or(Errno::ESTALE)?;
-            let node = self.make(dir, name, number, record)?;
-            let identity = Identity::of(&node.attributes()?);
+            let (identity, node) = self.make(dir, name, number, record)?;
             Ok((identity, record.is_directory().then_some(Open { number, node })))
         };
         let (identity, open) = make().map_err(self.failed("make", number))?;
@@ -84,19 +83,22 @@ impl Stage<'_> {
     }
 
     /// Makes a node with all that it has, but a directory.
-    fn make(&self, dir: &Handle, name: &[u8], number: u64, record: &Record) -> Result<Handle, Errno> {
+    fn make(&self, dir: &Handle, name: &[u8], number: u64, record: &Record) -> Result<(Identity, Handle), Errno> {
+        let identified = |node: &Handle| Ok((Identity::of(&node.attributes()?), node.clone()));
         let device = record.attributes.device_node;
         let kind = match record.kind() {
             FileType::Regular => {
                 let mode = record.attributes.mode & AT_ONCE | OF_OWNER;
                 let file = self.hand.make_file(dir, name, mode)?;
+                // What a write changes would have to be asked for.
+                let made = identified(file.handle())?;
                 self.write_file(&file, number, record)?;
                 self.complete(file.handle(), number)?;
-                return Ok(file.handle().clone());
+                return Ok(made);
             }
             FileType::Directory => {
                 self.hand.context.mkdirat(dir, name, 0o700)?;
-                return self.made(dir, name);
+                return identified(&self.made(dir, name)?);
             }
             FileType::Symlink => NewKind::Symlink(record.body.as_deref().ok_or(Errno::EIO)?),
             FileType::Fifo => NewKind::Fifo,
@@ -114,7 +116,7 @@ impl Stage<'_> {
         }
         let node = self.made(dir, name)?;
         self.complete(&node, number)?;
-        Ok(node)
+        identified(&node)
     }
 
     fn made(&self, dir: &Handle, name: &[u8]) -> Result<Handle, Errno> {
