@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::json;
 use common::trial::{Ground, Who};
@@ -49,6 +49,38 @@ fn what_becomes_of_changes_is_said_by_options() {
         assert!(ground.branches() == 2 && errors.contains("kept as"), "{errors}");
         let (_, _, errors) = ground.script(&[], "cat file >/dev/null");
         assert_eq!((ground.branches(), &*errors), (2, "nothing was changed\n"));
+    });
+}
+
+#[test]
+fn a_list_that_names_other_users_does_not_keep_a_file_from_being_read() {
+    as_all("a list with other users", |ground| {
+        let listed = |path: &str, list: &str| {
+            let output = Command::new("setfacl").args(["-m", list]).arg(ground.at(path)).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        if !listed("base/file", "u:7:rw,g:8:r") || !listed("base/sub", "u:7:rwx") {
+            return skipped("a list with other users", "there is no setfacl here, or no such lists");
+        }
+        fs::write(ground.at("base/own"), "").unwrap();
+        ground.own("base/own");
+        assert!(listed("base/own", "u:7:rw"));
+        if ground.who == Who::User && rustix::process::geteuid().is_root() {
+            // The owner's rights are not those of the list.
+            for path in ["base/file", "base/sub", "base/sub/inner"] {
+                std::os::unix::fs::chown(ground.at(path), Some(0), Some(0)).unwrap();
+            }
+        }
+        let (code, output, errors) = ground.script(&["--drop"], "cat file && ls sub");
+        assert_eq!((code, &*output), (Some(0), "old\ninner\n"), "{:?}: {errors}", ground.who);
+        // What the namespace does not have is not lost.
+        let (code, _, errors) =
+            ground.script(&["--commit-if-ok"], "setfacl -m u:$(id -u):r own; setfacl -x u:7 own; chmod 700 own; touch made");
+        let list = Command::new("getfacl").arg("-n").arg(ground.at("base/own")).output().unwrap().stdout;
+        assert!(
+            code == Some(0) && String::from_utf8_lossy(&list).contains("user:7:rw-") == (ground.who == Who::User),
+            "{errors}"
+        );
     });
 }
 

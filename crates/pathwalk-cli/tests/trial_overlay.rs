@@ -22,11 +22,15 @@ fn as_all(what: &str, test: impl Fn(&Ground)) {
     }
 }
 
-/// Returns the layers that are in the store.
+/// Returns the layers that are in the store, those that were taken included.
 fn layers(ground: &Ground) -> Vec<PathBuf> {
-    let stores = fs::read_dir(ground.at("state/pathwalk/branches")).unwrap();
-    let layers = stores.flat_map(|store| fs::read_dir(store.unwrap().path().join("layers")).into_iter().flatten());
+    let layers = stores(ground).into_iter().flat_map(|store| ["layers", "layers.taken"].map(|name| store.join(name)));
+    let layers = layers.flat_map(|layers| fs::read_dir(layers).into_iter().flatten());
     layers.map(|layer| layer.unwrap().path()).collect()
+}
+
+fn stores(ground: &Ground) -> Vec<PathBuf> {
+    fs::read_dir(ground.at("state/pathwalk/branches")).unwrap().map(|store| store.unwrap().path()).collect()
 }
 
 /// Waits until something holds, for a minute at most.
@@ -53,6 +57,20 @@ fn what_was_changed_is_in_the_branch() {
         assert_eq!((&*ground.read("base/made/link"), ground.at("base/sub/inner").exists()), ("new\n", false));
         let (_, _, errors) = ground.script(&["--engine", "overlay"], "cat file > /dev/null; : >> file");
         assert_eq!((ground.branches(), &*errors), (0, "nothing was changed\n"));
+    });
+}
+
+#[test]
+fn the_removal_of_a_layer_that_was_cut_off_is_done_by_the_next_command() {
+    as_all("a layer that was taken", |ground| {
+        let left = stores(ground)[0].join("layers.taken/work-1");
+        fs::create_dir_all(left.join("upper/dir")).unwrap();
+        fs::write(left.join("upper/dir/file"), "data").unwrap();
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&stores(ground)[0]).unwrap());
+        let given = Command::new("chown").arg("-R").arg(owner.to_string()).arg(left.parent().unwrap()).status().unwrap();
+        assert!(given.success() && layers(ground).len() == 1);
+        let (code, _, errors) = ground.script(&["--engine", "overlay", "--drop"], "echo new > file");
+        assert_eq!((code, layers(ground)), (Some(0), Vec::new()), "{errors}");
     });
 }
 

@@ -66,7 +66,7 @@ mod untold;
 pub use counts::Operations;
 pub use detached::{Detached, Served, mount_detached, serve};
 pub use mounted::{Mounted, Pinned};
-pub use options::{CacheTimes, ExtendedAttributes, Opens, Options};
+pub use options::{CacheTimes, ExtendedAttributes, Ids, Opens, Options};
 pub use unmount::{WhileInUse, unmount};
 
 /// The reason that nothing was mounted.

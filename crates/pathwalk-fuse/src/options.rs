@@ -91,6 +91,29 @@ pub enum ExtendedAttributes {
     Absent,
 }
 
+/// The users and groups that the user namespace of a mount has.
+///
+/// ```
+/// use pathwalk_fuse::{Ids, Options};
+/// let mut options = Options::default();
+/// assert_eq!(options.ids, Ids::All);
+/// options.ids = Ids::Only { user: 1000, group: 1000 }; // as unshare(1) maps them with --map-user
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ids {
+    /// All, with their own numbers.
+    #[default]
+    All,
+    /// These, with their own numbers. The mount shows no entry of an access control list that names
+    /// another one, and does not replace such a list (`EINVAL`).
+    Only {
+        /// The user.
+        user: u32,
+        /// The group.
+        group: u32,
+    },
+}
+
 /// The options of a mount.
 ///
 /// [`mount`](crate::mount) has an example.
@@ -105,6 +128,8 @@ pub struct Options {
     pub opens: Opens,
     /// Whether nodes have extended attributes: [`ExtendedAttributes::Present`].
     pub extended_attributes: ExtendedAttributes,
+    /// The users and groups that the mount's user namespace has: [`Ids::All`].
+    pub ids: Ids,
     /// Whether users other than the one that mounts may use the mount: `true`.
     pub allow_other: bool,
     /// Whether nothing can be changed through the mount: `false`.
@@ -136,6 +161,7 @@ impl Default for Options {
             times: CacheTimes::NONE,
             opens: Opens::Told,
             extended_attributes: ExtendedAttributes::Present,
+            ids: Ids::All,
             allow_other: true,
             read_only: false,
             dev: false,

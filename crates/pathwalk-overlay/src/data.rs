@@ -9,27 +9,61 @@ use std::ops::Range;
 
 use pathwalk::{Errno, FallocateFlags, File};
 
+use crate::settings::Target;
+use crate::upper::Node;
+
 /// The number of bytes that are compared, and written, as one.
 const BLOCK: usize = 4096;
 
 /// The most bytes that are read at once.
 const PART: usize = 64 * BLOCK;
 
-/// Copies the data of a file of this size.
-pub(crate) fn copy(from: &File, size: u64, to: &File) -> Result<(), Errno> {
+/// Copies the data of a file of a layer.
+pub(crate) fn copy(from: &Node, to: &File, is: Target) -> Result<(), Errno> {
+    let size = from.attributes().size;
+    let ranges = match from.may_have_holes() {
+        true => ranges(|at| from.seek_data(at), |at| from.seek_hole(at), 0..size)?,
+        false => std::iter::once(0..size).collect(),
+    };
+    if is == Target::New { copy_to_empty(from, ranges, to) } else { copy_what_differs(from, ranges, to) }
+}
+
+/// Copies ranges to a file without data, and sets its size.
+fn copy_to_empty(from: &Node, ranges: Vec<Range<u64>>, to: &File) -> Result<(), Errno> {
+    let size = from.attributes().size;
+    let mut buffer = vec![0; (size as usize).min(PART)];
+    if ranges.last().is_none_or(|last| last.end < size) {
+        to.set_len(size)?;
+    }
+    for data in ranges {
+        let mut at = data.start;
+        while at < data.end {
+            let part = (data.end - at).min(PART as u64);
+            from.read(&mut buffer[..part as usize], at)?;
+            to.write_all_at(&buffer[..part as usize], at)?;
+            at += part;
+        }
+    }
+    Ok(())
+}
+
+/// Copies ranges, as far as they differ, and clears what is between them.
+fn copy_what_differs(from: &Node, ranges: Vec<Range<u64>>, to: &File) -> Result<(), Errno> {
+    let size = from.attributes().size;
     if to.handle().attributes()?.size != size {
         to.set_len(size)?;
     }
-    let (mut wanted, mut there) = (vec![0; PART], vec![0; PART]);
+    let length = (size as usize).min(PART);
+    let (mut wanted, mut there) = (vec![0; length], vec![0; length]);
     let mut end_of_last = 0;
-    for data in ranges(from, 0..size)? {
+    for data in ranges {
         clear(to, end_of_last..data.start, &mut there)?;
         let mut at = data.start;
         while at < data.end {
             // Parts end where blocks do.
             let end = data.end.min((at / PART as u64 + 1) * PART as u64);
             let length = (end - at) as usize;
-            read(from, &mut wanted[..length], at)?;
+            from.read(&mut wanted[..length], at)?;
             read(to, &mut there[..length], at)?;
             for differing in differences(&wanted[..length], &there[..length], at) {
                 to.write_all_at(&wanted[differing.clone()], at + differing.start as u64)?;
@@ -41,11 +75,15 @@ pub(crate) fn copy(from: &File, size: u64, to: &File) -> Result<(), Errno> {
     clear(to, end_of_last..size, &mut there)
 }
 
-/// Returns the ranges of a file that are no holes.
-fn ranges(file: &File, within: Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
+/// Returns the ranges of a file that are no holes, by what finds the next data, and the next hole.
+fn ranges(
+    seek_data: impl Fn(u64) -> Result<u64, Errno>,
+    seek_hole: impl Fn(u64) -> Result<u64, Errno>,
+    within: Range<u64>,
+) -> Result<Vec<Range<u64>>, Errno> {
     let (mut found, mut at) = (Vec::new(), within.start);
     while at < within.end {
-        let start = match file.seek_data(at) {
+        let start = match seek_data(at) {
             Ok(start) if start < within.end => start,
             Ok(_) | Err(Errno::ENXIO) => break,
             // One range, where the file system does not tell.
@@ -55,7 +93,7 @@ fn ranges(file: &File, within: Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
             }
             Err(errno) => return Err(errno),
         };
-        let end = file.seek_hole(start)?.min(within.end);
+        let end = seek_hole(start)?.min(within.end);
         if end <= start {
             break;
         }
@@ -67,10 +105,10 @@ fn ranges(file: &File, within: Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
 
 /// Makes a range read as zeros.
 fn clear(file: &File, range: Range<u64>, buffer: &mut [u8]) -> Result<(), Errno> {
-    for data in ranges(file, range)? {
+    for data in ranges(|at| file.seek_data(at), |at| file.seek_hole(at), range)? {
         let mut at = data.start;
         while at < data.end {
-            let length = PART.min((data.end - at) as usize);
+            let length = buffer.len().min((data.end - at) as usize);
             read(file, &mut buffer[..length], at)?;
             if buffer[..length].iter().any(|byte| *byte != 0) {
                 file.fallocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length as u64)?;

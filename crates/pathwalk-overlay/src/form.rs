@@ -9,9 +9,9 @@
 
 use std::borrow::Cow;
 
-use pathwalk::{AtFlags, Attributes, Context, Device, Errno, FileHandle, FileType, Handle, InodeFlags};
+use pathwalk::{Device, Errno, FileHandle, FileType, InodeFlags};
 
-use crate::tree::if_supported;
+use crate::upper::Node;
 
 /// The namespace of attributes in which overlayfs keeps its notes.
 ///
@@ -85,21 +85,31 @@ pub(crate) struct Notes {
     pub(crate) covers: Covers,
     pub(crate) copied: Copied,
     pub(crate) is_metacopy: bool,
+    pub(crate) extras: Extras,
+}
+
+/// Whether a node has extended attributes, lists and notes among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extras {
+    None,
+    Some,
 }
 
 impl Notes {
     /// Reads the notes on a node.
-    pub(crate) fn read(form: Form, context: &Context, node: &Handle, of: &Attributes) -> Result<Notes, Errno> {
+    pub(crate) fn read(form: Form, node: &Node) -> Result<Notes, Errno> {
+        let of = node.attributes();
         let is_device = of.kind == FileType::CharDevice && of.device_node == Device { major: 0, minor: 0 };
-        let mut notes = Notes { is_whiteout: is_device, covers: Covers::Same, copied: Copied::No, is_metacopy: false };
+        let (covers, copied, extras) = (Covers::Same, Copied::No, Extras::None);
+        let mut notes = Notes { is_whiteout: is_device, covers, copied, is_metacopy: false, extras };
         if is_device {
             return Ok(notes);
         }
         let (mut is_opaque, mut redirect) = (false, None);
-        let names = if_supported(context.listxattrat(node, "", AtFlags::EMPTY_PATH))?;
-        for name in names.iter() {
+        for name in node.xattr_names()? {
+            notes.extras = Extras::Some;
             let Some(note) = name.strip_prefix(form.prefix()) else { continue };
-            let value = || context.getxattrat(node, "", name, AtFlags::EMPTY_PATH);
+            let value = || node.xattr(&name);
             match (of.kind, note) {
                 (FileType::Regular, b"whiteout") => notes.is_whiteout |= of.size == 0,
                 (FileType::Regular, b"metacopy") => notes.is_metacopy = true,
@@ -140,9 +150,9 @@ pub(crate) fn origin_of_index(name: &[u8]) -> Option<FileHandle> {
 }
 
 /// Returns the flags of a node that the mount shows, of those that it copies and keeps as a note.
-pub(crate) fn noted_flags(form: Form, context: &Context, node: &Handle) -> Result<InodeFlags, Errno> {
+pub(crate) fn noted_flags(form: Form, node: &Node) -> Result<InodeFlags, Errno> {
     let name = [form.prefix(), b"protattr"].concat();
-    let letters = match context.getxattrat(node, "", &name, AtFlags::EMPTY_PATH) {
+    let letters = match node.xattr(&name) {
         Err(Errno::ENODATA | Errno::EOPNOTSUPP) => return Ok(InodeFlags::empty()),
         letters => letters?,
     };

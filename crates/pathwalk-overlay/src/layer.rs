@@ -7,19 +7,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pathwalk::{AtFlags, Context, Credentials, Timestamp, Vfs};
+use pathwalk::{Context, Credentials, Timestamp, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs};
 
 use crate::error::Error;
 use crate::form::Form;
 use crate::plan::View;
-use crate::settings::{Source, Target, Times};
+use crate::settings::{Settings, Target, Times};
 use crate::start;
-use crate::tree::{child, find};
 
 /// The names in the directory of a layer.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const WORK: &str = "work";
+const INDEX: &str = "index";
 const ABOUT: &str = "layer";
 
 /// An upper layer of overlayfs, in a directory of its own.
@@ -58,8 +58,8 @@ impl Layer {
         let form = Form::of_this_process();
         let (from, to) = (tree(base, Writes::No)?, tree(&dir.join(UPPER), Writes::Yes)?);
         let copy = || {
-            let (source, times) = (Source { context: &from, form: None }, Times::of(&from.root().attributes()?));
-            source.copy(from.root(), times, &to, (to.root(), Target::New))
+            let (wanted, times) = (Settings::of(&from, from.root())?, Times::of(&from.root().attributes()?));
+            wanted.give(times, &to, (to.root(), Target::New))
         };
         copy().map_err(Error::tree("copy the attributes of", b"/"))?;
         let layer = Layer { dir: dir.to_owned(), form, start: start::now() };
@@ -102,14 +102,36 @@ impl Layer {
 
     /// Removes the layer, with all that is in it.
     pub fn remove(self) -> Result<(), Error> {
-        let removed = match fs::remove_dir_all(&self.dir) {
+        Layer::remove_left(&self.dir)
+    }
+
+    /// Gives the directory of the layer another path in the same file system.
+    ///
+    /// ```
+    /// use pathwalk_overlay::Layer;
+    /// # let (base, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// let layer = Layer::create(&store.path().join("layer"), base.path())?;
+    /// // It is taken, and removed when there is time.
+    /// let taken = store.path().join("taken");
+    /// layer.rename(&taken)?;
+    /// assert!(Layer::open(&store.path().join("layer")).is_err());
+    /// Layer::remove_left(&taken)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rename(&self, to: &Path) -> Result<(), Error> {
+        fs::rename(&self.dir, to).map_err(Error::host("rename", &self.dir))
+    }
+
+    /// Removes the directory of a layer, of which a part may be gone.
+    ///
+    /// [`rename`](Self::rename) has an example.
+    pub fn remove_left(dir: &Path) -> Result<(), Error> {
+        let removed = match fs::remove_dir_all(dir) {
             // Some directories are without rights: two of the kernel's, and what a command made so.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                allow(&self.dir).and_then(|()| fs::remove_dir_all(&self.dir))
-            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => allow(dir).and_then(|()| fs::remove_dir_all(dir)),
             removed => removed,
         };
-        removed.map_err(Error::host("remove", &self.dir))
+        removed.map_err(Error::host("remove", dir))
     }
 
     fn about(&self) -> String {
@@ -122,16 +144,13 @@ impl Layer {
 
     /// Returns the layer with its base and a branch.
     pub(crate) fn view(&self, base: &Context, branch: &Context) -> Result<View, Error> {
-        let layer = tree(&self.dir, Writes::No)?;
-        let upper = layer.lookup_at(layer.root(), UPPER, AtFlags::SYMLINK_NOFOLLOW);
-        let upper = upper.map_err(Error::tree("open the layer", b"/upper"))?;
-        let failed = || Error::tree("open the index", b"/work/index");
-        let work = find(&layer, WORK.as_bytes()).map_err(failed())?;
-        let index = match work {
-            Some(work) => child(&layer, &work, b"index").map_err(failed())?,
-            None => None,
+        let (upper, index) = (self.dir.join(UPPER), self.dir.join(WORK).join(INDEX));
+        let index = match index.symlink_metadata() {
+            Ok(_) => Some(index),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::host("open", &index)(error)),
         };
-        Ok(View { form: self.form, start: self.start, layer, upper, index, base: base.clone(), branch: branch.clone() })
+        Ok(View { form: self.form, start: self.start, upper, index, base: base.clone(), branch: branch.clone() })
     }
 }
 

@@ -21,7 +21,8 @@
 //!
 //! # Layout
 //!
-//! - `form` reads what overlayfs notes on nodes; `tree` is what is asked of a context;
+//! - `form` reads what overlayfs notes on nodes; `tree` is what is asked of a context, `upper` what
+//!   is asked of the host for a layer;
 //! - `plan` is what a layer means for a branch, `look` makes it, `hidden` is what the layer hides
 //!   of the base;
 //! - `take` carries it out, with `settings` and `data` for one node;
@@ -43,6 +44,7 @@ mod start;
 mod suited;
 mod take;
 mod tree;
+mod upper;
 
 pub use error::Error;
 pub use form::Form;

@@ -5,12 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pathwalk::{AtFlags, Attributes, Errno, FileHandle, FileType, Handle, HandleFlags, Listed};
+use pathwalk::{Errno, FileHandle, FileType, Handle, HandleFlags};
 
 use crate::error::Error;
-use crate::form::{self, Copied, Covers, Notes};
-use crate::plan::{Comes, Directory, Entry, Move, Original, Pair, Plan, Stays, View, What};
-use crate::tree::{body, child, find, join, list, split};
+use crate::form::{self, Copied, Covers, Extras, Notes};
+use crate::plan::{Comes, Directory, Entry, Move, Node, Original, Pair, Plan, Stays, View, What};
+use crate::tree::{body, child, find, join, split};
+use crate::upper::{self, Dir, Named};
 
 /// A directory of the base that one of the layer covers, with its path there.
 #[derive(Clone)]
@@ -19,18 +20,24 @@ struct Lower {
     path: Vec<u8>,
 }
 
-/// A directory of the layer that was not looked at yet.
+/// A directory of the layer that is looked at.
 struct Open {
     number: usize,
-    upper: Handle,
     lower: Option<Lower>,
     path: Vec<u8>,
+    /// The names that are left, the last one first.
+    left: Vec<Named>,
+}
+
+/// What a name of the layer leads to.
+enum Seen {
+    Else(What),
+    Directory(Open, Dir),
 }
 
 pub(crate) struct Look<'v> {
     pub(crate) view: &'v View,
     pub(crate) plan: Plan,
-    open: Vec<Open>,
     /// What is hidden of the base, by its paths there.
     pub(crate) hidden: Vec<Vec<u8>>,
     /// The numbers of the directories of the base that are moved.
@@ -42,21 +49,11 @@ pub(crate) struct Look<'v> {
 impl Plan {
     /// Looks at a layer.
     pub(crate) fn of(view: &View) -> Result<Plan, Error> {
-        let mut look = Look {
-            view,
-            plan: Plan::default(),
-            open: Vec::new(),
-            hidden: Vec::new(),
-            moved: HashSet::new(),
-            wanted: HashMap::new(),
-        };
+        let mut look = Look { view, plan: Plan::default(), hidden: Vec::new(), moved: HashSet::new(), wanted: HashMap::new() };
         let pair = Pair { base: view.base.root().clone(), branch: view.branch.root().clone() };
         let root = Lower { pair, path: b"/".to_vec() };
         look.check(&root.pair.base, b"/")?;
-        look.open(Comes::Stays, view.upper.clone(), Some(root), b"/".to_vec());
-        while let Some(dir) = look.open.pop() {
-            look.directory(&dir)?;
-        }
+        look.tree(root)?;
         look.indexed()?;
         look.find_hidden()?;
         look.plan.changed.sort();
@@ -66,11 +63,41 @@ impl Plan {
 }
 
 impl Look<'_> {
-    fn open(&mut self, comes: Comes, upper: Handle, lower: Option<Lower>, path: Vec<u8>) -> usize {
+    /// Looks at all directories of the layer.
+    fn tree(&mut self, root: Lower) -> Result<(), Error> {
+        let failed = || Error::tree("list", b"/");
+        let mut upper = Dir::open(&self.view.upper).map_err(failed())?;
+        let extras = upper.as_node().and_then(|node| Notes::read(self.view.form, &node)).map_err(failed())?.extras;
+        let mut open = vec![self.open(Comes::Stays, extras, &upper, Some(root), b"/".to_vec())?];
+        while let Some(dir) = open.last_mut() {
+            let Some(Named { name, kind }) = dir.left.pop() else {
+                open.pop();
+                if !open.is_empty() {
+                    upper = upper.above().map_err(failed())?;
+                }
+                continue;
+            };
+            let (number, path) = (dir.number, join(&dir.path, &name));
+            let what = match self.entry(&upper, dir, (&name, kind), &path)? {
+                Seen::Else(what) => what,
+                Seen::Directory(below, at) => {
+                    let number = below.number;
+                    upper = at;
+                    open.push(below);
+                    What::Directory(number)
+                }
+            };
+            self.plan.directories[number].entries.push(Entry { name, what });
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, comes: Comes, extras: Extras, upper: &Dir, lower: Option<Lower>, path: Vec<u8>) -> Result<Open, Error> {
         let number = self.plan.directories.len();
-        self.plan.directories.push(Directory { comes, entries: Vec::new() });
-        self.open.push(Open { number, upper, lower, path });
-        number
+        self.plan.directories.push(Directory { comes, extras, entries: Vec::new() });
+        let mut left = upper.names().map_err(Error::tree("list", &path))?;
+        left.reverse();
+        Ok(Open { number, lower, path, left })
     }
 
     /// Notes that a node of the base changed, if it did.
@@ -82,25 +109,11 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn directory(&mut self, dir: &Open) -> Result<(), Error> {
-        let layer = &self.view.layer;
-        let mut names = list(layer, &dir.upper).map_err(Error::tree("list", &dir.path))?;
-        names.sort_by(|one, other| one.name.cmp(&other.name));
-        for Listed { name, .. } in names {
-            let path = join(&dir.path, &name);
-            let what = self.entry(dir, &name, &path)?;
-            self.plan.directories[dir.number].entries.push(Entry { name, what });
-        }
-        Ok(())
-    }
-
     /// Looks at a name in a directory of the layer.
-    fn entry(&mut self, dir: &Open, name: &[u8], path: &[u8]) -> Result<What, Error> {
+    fn entry(&mut self, upper: &Dir, dir: &Open, (name, kind): (&[u8], FileType), path: &[u8]) -> Result<Seen, Error> {
         let failed = || Error::tree("look at", path);
-        let layer = &self.view.layer;
-        let node = layer.lookup_at(&dir.upper, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
-        let of = node.attributes().map_err(failed())?;
-        let notes = Notes::read(self.view.form, layer, &node, &of).map_err(failed())?;
+        let node = upper.node(name, kind).map_err(failed())?;
+        let notes = Notes::read(self.view.form, &node).map_err(failed())?;
         let there = match &dir.lower {
             Some(lower) => self.below(lower, name).map_err(failed())?,
             None => None,
@@ -115,15 +128,15 @@ impl Look<'_> {
                 (None, Some(lower)) => self.plan.changed.push(join(&lower.path, name).into()),
                 (None, None) => {}
             }
-            return Ok(What::Removed);
+            return Ok(Seen::Else(What::Removed));
         }
-        if of.kind == FileType::Directory {
+        if kind == FileType::Directory {
             return self.below_directory(dir, node, notes, there, path);
         }
         if notes.is_metacopy {
             return Err(Error::Metacopy(path.into()));
         }
-        self.node(&node, &of, &notes, there, path)
+        self.node(&node, &notes, there, path).map(Seen::Else)
     }
 
     /// Returns the node of a name in a directory of the base.
@@ -137,11 +150,11 @@ impl Look<'_> {
     fn below_directory(
         &mut self,
         dir: &Open,
-        node: Handle,
+        node: upper::Node,
         notes: Notes,
         there: Option<Lower>,
         path: &[u8],
-    ) -> Result<What, Error> {
+    ) -> Result<Seen, Error> {
         let is_directory = |lower: &Lower| lower.pair.base.kind() == FileType::Directory;
         let (lower, comes) = match notes.covers {
             Covers::Nothing => (None, Comes::New),
@@ -164,7 +177,8 @@ impl Look<'_> {
         if comes != Comes::Stays {
             self.hidden.extend(there.map(|there| there.path));
         }
-        Ok(What::Directory(self.open(comes, node, lower, path.to_vec())))
+        let upper = node.into_dir().map_err(Error::tree("list", path))?;
+        Ok(Seen::Directory(self.open(comes, notes.extras, &upper, lower, path.to_vec())?, upper))
     }
 
     /// Returns the directory to which a redirect leads, and in the branch the one above it.
@@ -190,11 +204,12 @@ impl Look<'_> {
     }
 
     /// Looks at a node that is no directory.
-    fn node(&mut self, node: &Handle, of: &Attributes, notes: &Notes, there: Option<Lower>, path: &[u8]) -> Result<What, Error> {
+    fn node(&mut self, node: &upper::Node, notes: &Notes, there: Option<Lower>, path: &[u8]) -> Result<What, Error> {
+        let of = node.attributes();
         let number = of.ino;
         let failed = || Error::tree("compare", path);
         let stays = match &there {
-            Some(there) => self.is_copy(node, of, notes, there).map_err(failed())?,
+            Some(there) => self.is_copy(node, notes, there).map_err(failed())?,
             None => false,
         };
         match (stays, there) {
@@ -210,12 +225,13 @@ impl Look<'_> {
                 }
             }
         }
-        Ok(What::Node { number, stays: if stays { Stays::Yes } else { Stays::No } })
+        let stays = if stays { Stays::Yes } else { Stays::No };
+        Ok(What::Node(Node { number, kind: of.kind, extras: notes.extras, stays }))
     }
 
     /// Returns whether a node of the layer is a copy of one of the base, which has the same name.
-    fn is_copy(&self, node: &Handle, of: &Attributes, notes: &Notes, there: &Lower) -> Result<bool, Errno> {
-        let View { layer, base, .. } = self.view;
+    fn is_copy(&self, node: &upper::Node, notes: &Notes, there: &Lower) -> Result<bool, Errno> {
+        let (base, of) = (&self.view.base, node.attributes());
         let was = there.pair.base.attributes()?;
         if was.kind != of.kind {
             return Ok(false);
@@ -225,7 +241,7 @@ impl Look<'_> {
             Copied::From(origin) => Ok(self.handle(&there.pair.base)?.as_ref() == Some(origin)),
             // The names of a node that has several part with its copy.
             Copied::Of if was.nlink > 1 => Ok(false),
-            Copied::Of if of.kind == FileType::Symlink => Ok(body(layer, node)? == body(base, &there.pair.base)?),
+            Copied::Of if of.kind == FileType::Symlink => Ok(node.body()? == body(base, &there.pair.base)?),
             Copied::Of => Ok(was.device_node == of.device_node),
         }
     }
@@ -242,17 +258,21 @@ impl Look<'_> {
     /// Looks at the index: nodes that are seen only by names that the layer does not have.
     fn indexed(&mut self) -> Result<(), Error> {
         let Some(index) = &self.view.index else { return Ok(()) };
-        let layer = &self.view.layer;
-        let names = list(layer, index).map_err(Error::tree("list", b"/work/index"))?;
+        let failed = |name: &[u8]| Error::tree("look at", name);
+        let index = Dir::open(index).map_err(Error::tree("list", b"/work/index"))?;
+        let names = index.names().map_err(Error::tree("list", b"/work/index"))?;
         let seen: HashSet<u64> = self.plan.directories.iter().flat_map(|dir| &dir.entries).filter_map(Entry::number).collect();
-        for Listed { name, .. } in names {
+        for Named { name, kind } in names {
             let Some(origin) = form::origin_of_index(&name) else { continue };
-            let Some(node) = child(layer, index, &name).map_err(Error::tree("look at", &name))? else { continue };
-            let of = node.attributes().map_err(Error::tree("look at", &name))?;
-            let is_whiteout = of.kind == FileType::CharDevice;
-            if of.kind != FileType::Directory && !is_whiteout && !seen.contains(&of.ino) {
-                self.wanted.insert(origin, of.ino);
-                self.plan.indexed.push((name, of.ino));
+            if matches!(kind, FileType::Directory | FileType::CharDevice) {
+                // The copy of a directory, or a whiteout.
+                continue;
+            }
+            let node = index.node(&name, kind).map_err(failed(&name))?;
+            let (number, stays) = (node.attributes().ino, Stays::Yes);
+            if !seen.contains(&number) {
+                self.wanted.insert(origin, number);
+                self.plan.indexed.push((name, Node { number, kind, extras: Extras::Some, stays }));
             }
         }
         Ok(())
@@ -262,7 +282,7 @@ impl Look<'_> {
 impl Entry {
     fn number(&self) -> Option<u64> {
         match self.what {
-            What::Node { number, .. } => Some(number),
+            What::Node(node) => Some(node.number),
             _ => None,
         }
     }

@@ -4,21 +4,20 @@
 //! given to. Its size is that of the layer.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
-use pathwalk::{Context, Handle, Timestamp};
+use pathwalk::{Context, FileType, Handle, Timestamp};
 
-use crate::form::Form;
+use crate::form::{Extras, Form};
 
 /// A layer, its base, and the branch into which it is taken.
 pub(crate) struct View {
     pub(crate) form: Form,
     pub(crate) start: Timestamp,
-    /// The tree in which the layer is.
-    pub(crate) layer: Context,
     /// The root of the layer.
-    pub(crate) upper: Handle,
+    pub(crate) upper: PathBuf,
     /// The directory of nodes with several names in the base, if overlayfs keeps one.
-    pub(crate) index: Option<Handle>,
+    pub(crate) index: Option<PathBuf>,
     pub(crate) base: Context,
     pub(crate) branch: Context,
 }
@@ -45,6 +44,7 @@ pub(crate) enum Comes {
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) comes: Comes,
+    pub(crate) extras: Extras,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -62,8 +62,18 @@ pub(crate) enum What {
     Removed,
     /// The directory of this number in [`Plan::directories`].
     Directory(usize),
-    /// Another node, by its number in the layer, which all its names share.
-    Node { number: u64, stays: Stays },
+    /// Another node, which all its names share.
+    Node(Node),
+}
+
+/// A node that is no directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    /// Its number in the layer.
+    pub(crate) number: u64,
+    pub(crate) kind: FileType,
+    pub(crate) extras: Extras,
+    pub(crate) stays: Stays,
 }
 
 /// Whether a name of the base leads to the node already.
@@ -94,8 +104,8 @@ pub(crate) struct Plan {
     pub(crate) moves: Vec<Move>,
     /// Nodes that have several names in the layer, or come from elsewhere, by their numbers there.
     pub(crate) originals: HashMap<u64, Original>,
-    /// Entries of the index whose nodes have no name in the layer: names, with the nodes' numbers.
-    pub(crate) indexed: Vec<(Box<[u8]>, u64)>,
+    /// Entries of the index whose nodes have no name in the layer: names, with the nodes.
+    pub(crate) indexed: Vec<(Box<[u8]>, Node)>,
     /// Paths of the base that changed since the layer was begun, sorted.
     pub(crate) changed: Vec<Box<[u8]>>,
 }

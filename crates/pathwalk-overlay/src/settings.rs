@@ -6,8 +6,9 @@
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, InodeFlags, SetTime, Timestamp, XattrFlags};
 
-use crate::form::{self, Form};
+use crate::form::{self, Extras, Form};
 use crate::tree::{flags, if_supported};
+use crate::upper::Node;
 
 /// Whether a node was made for this, or is one of the base.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,42 +49,55 @@ const NOT_COPIED: InodeFlags = InodeFlags::NODUMP;
 /// An extended attribute: its name and its value.
 type Xattr = (Vec<u8>, Vec<u8>);
 
-/// A tree from which nodes are copied.
-pub(crate) struct Source<'a> {
-    pub(crate) context: &'a Context,
-    /// The form of the notes that are left out; `None` for a tree that has none.
-    pub(crate) form: Option<Form>,
+/// What a node has but its names, its data and its times.
+pub(crate) struct Settings {
+    of: Attributes,
+    access: Option<Acl>,
+    default: Option<Acl>,
+    /// Extended attributes that are no lists, sorted.
+    xattrs: Vec<Xattr>,
+    flags: InodeFlags,
 }
 
-impl Source<'_> {
-    fn shown(&self, name: &[u8]) -> Option<Vec<u8>> {
-        match self.form {
-            Some(form) => form.shown(name).map(std::borrow::Cow::into_owned),
-            None => Some(name.into()),
-        }
+impl Settings {
+    /// Returns those of a node that a context sees.
+    pub(crate) fn of(context: &Context, node: &Handle) -> Result<Settings, Errno> {
+        let (access, default) = (list(context, node, AclKind::Access)?, list(context, node, AclKind::Default)?);
+        let (of, xattrs, flags) = (node.attributes()?, xattrs(context, node)?, flags(context, node)?);
+        Ok(Settings { of, access, default, xattrs, flags })
     }
 
-    /// Returns the extended attributes of a node, without its lists, sorted.
-    fn xattrs(&self, node: &Handle) -> Result<Vec<Xattr>, Errno> {
-        let names = if_supported(self.context.listxattrat(node, "", AtFlags::EMPTY_PATH))?;
-        let mut all = Vec::new();
-        for name in names.iter().filter(|name| !name.starts_with(b"system.")) {
-            let Some(shown) = self.shown(name) else { continue };
-            match self.context.getxattrat(node, "", name, AtFlags::EMPTY_PATH) {
-                Ok(value) => all.push((shown, value)),
-                Err(Errno::ENODATA) => {}
-                Err(errno) => return Err(errno),
-            }
+    /// Returns those of a node of a layer, as the mount shows them.
+    pub(crate) fn of_upper(form: Form, node: &Node, extras: Extras) -> Result<Settings, Errno> {
+        let (of, flags) = (*node.attributes(), node.flags()?);
+        let mut found = Settings { of, access: None, default: None, xattrs: Vec::new(), flags };
+        if extras == Extras::None {
+            return Ok(found);
         }
-        all.sort();
-        Ok(all)
+        found.flags |= form::noted_flags(form, node)?;
+        for name in node.xattr_names()? {
+            let list = match &name[..] {
+                b"system.posix_acl_access" => &mut found.access,
+                b"system.posix_acl_default" => &mut found.default,
+                name if name.starts_with(b"system.") => continue,
+                name => {
+                    if let Some(shown) = form.shown(name) {
+                        found.xattrs.push((shown.into_owned(), node.xattr(name)?));
+                    }
+                    continue;
+                }
+            };
+            *list = Some(Acl::from_xattr(&node.xattr(&name)?)?);
+        }
+        found.xattrs.sort();
+        Ok(found)
     }
 
-    /// Copies all that a node has but its names and its data.
-    pub(crate) fn copy(&self, node: &Handle, times: Times, to: &Context, (target, is): (&Handle, Target)) -> Result<(), Errno> {
-        let mut is_set = self.copy_rights(node, to, target)?;
+    /// Gives all of it, and times, to a node, as far as it differs.
+    pub(crate) fn give(&self, times: Times, to: &Context, (target, is): (&Handle, Target)) -> Result<(), Errno> {
+        let mut is_set = self.give_rights(to, (target, is))?;
         let flags_there = flags(to, target)?;
-        let flags = self.flags(node, flags_there, is)?;
+        let flags = self.flags_for(flags_there, is);
         is_set |= flags != flags_there & KEPT || times.atime != SetTime::Keep;
         if is_set || target.attributes()?.mtime != times.mtime {
             to.utimensat(target, "", times.atime, SetTime::To(times.mtime), AtFlags::EMPTY_PATH)?;
@@ -94,17 +108,16 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Copies owner, lists, mode and extended attributes, and returns whether one of them was not
+    /// Gives owner, lists, mode and extended attributes, and returns whether one of them was not
     /// the same.
-    fn copy_rights(&self, node: &Handle, to: &Context, target: &Handle) -> Result<bool, Errno> {
-        let (mut is_set, wanted, there) = (false, node.attributes()?, target.attributes()?);
+    fn give_rights(&self, to: &Context, (target, is): (&Handle, Target)) -> Result<bool, Errno> {
+        let (mut is_set, wanted, there) = (false, &self.of, target.attributes()?);
         if (wanted.uid, wanted.gid) != (there.uid, there.gid) {
             to.fchownat(target, "", Some(wanted.uid), Some(wanted.gid), AtFlags::EMPTY_PATH)?;
             is_set = true;
         }
-        for kind in [AclKind::Access, AclKind::Default] {
-            let (wanted, there) = (list(self.context, node, kind)?, list(to, target, kind)?);
-            if wanted != there {
+        for (kind, wanted) in [(AclKind::Access, &self.access), (AclKind::Default, &self.default)] {
+            if *wanted != list(to, target, kind)? {
                 to.set_acl_at(target, "", kind, wanted.as_ref(), AtFlags::EMPTY_PATH)?;
                 is_set = true;
             }
@@ -113,27 +126,36 @@ impl Source<'_> {
             to.fchmodat(target, "", wanted.mode, AtFlags::EMPTY_PATH)?;
             is_set = true;
         }
-        let (wanted, there) = (self.xattrs(node)?, Source { context: to, form: None }.xattrs(target)?);
-        for (name, _) in there.iter().filter(|(name, _)| !wanted.iter().any(|(wanted, _)| wanted == name)) {
+        let there = if is == Target::New { Vec::new() } else { xattrs(to, target)? };
+        for (name, _) in there.iter().filter(|(name, _)| !self.xattrs.iter().any(|(wanted, _)| wanted == name)) {
             to.removexattrat(target, "", name, AtFlags::EMPTY_PATH)?;
         }
-        for (name, value) in wanted.iter().filter(|wanted| !there.contains(wanted)) {
+        for (name, value) in self.xattrs.iter().filter(|wanted| !there.contains(wanted)) {
             to.setxattrat(target, "", name, value, XattrFlags::empty(), AtFlags::EMPTY_PATH)?;
         }
-        Ok(is_set || wanted != there)
+        Ok(is_set || self.xattrs != there)
     }
 
-    /// Returns the flags that a copy of a node has, where `there` are those that it has by now.
-    fn flags(&self, node: &Handle, there: InodeFlags, is: Target) -> Result<InodeFlags, Errno> {
-        let mut wanted = flags(self.context, node)?;
-        if let Some(form) = self.form {
-            wanted |= form::noted_flags(form, self.context, node)?;
-        }
-        if is == Target::OfBase {
-            wanted |= there & NOT_COPIED;
-        }
-        Ok(wanted & KEPT)
+    /// Returns the flags for a node, where `there` are those that it has by now.
+    fn flags_for(&self, there: InodeFlags, is: Target) -> InodeFlags {
+        let not_copied = if is == Target::OfBase { there & NOT_COPIED } else { InodeFlags::empty() };
+        (self.flags | not_copied) & KEPT
     }
+}
+
+/// Returns the extended attributes of a node, without its lists, sorted.
+fn xattrs(context: &Context, node: &Handle) -> Result<Vec<Xattr>, Errno> {
+    let names = if_supported(context.listxattrat(node, "", AtFlags::EMPTY_PATH))?;
+    let mut all = Vec::new();
+    for name in names.iter().filter(|name| !name.starts_with(b"system.")) {
+        match context.getxattrat(node, "", name, AtFlags::EMPTY_PATH) {
+            Ok(value) => all.push((name.to_vec(), value)),
+            Err(Errno::ENODATA) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    all.sort();
+    Ok(all)
 }
 
 /// Returns a list of a node.

@@ -6,16 +6,18 @@
 //!   names may be exchanged, and a directory may move into what was below it.
 //! - A directory gets its times when all in it is done, and the root last.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pathwalk::{AtFlags, Context, Errno, FileType, Handle, LinkFlags, NewKind, OpenFlags, RenameFlags, UnlinkFlags};
 
 use crate::data;
 use crate::error::Error;
+use crate::form::Extras;
 use crate::layer::Layer;
-use crate::plan::{Comes, Original, Plan, Stays, View, What};
-use crate::settings::{Source, Target, Times};
-use crate::tree::{allow_changes, body, child, join, open, remove};
+use crate::plan::{Comes, Node, Original, Plan, Stays, View, What};
+use crate::settings::{Settings, Target, Times};
+use crate::tree::{allow_changes, child, join, remove};
+use crate::upper::{self, Dir};
 
 /// A layer that is about to be taken into a branch.
 ///
@@ -70,23 +72,27 @@ impl Taking {
         let Taking { view, plan } = &self;
         let mut take = Take { view, plan, made: HashMap::new(), stage: Stage::prepare(view, plan)? };
         take.indexed()?;
-        let root =
-            Frame { directory: 0, next: 0, upper: view.upper.clone(), branch: view.branch.root().clone(), path: b"/".to_vec() };
-        let mut frames = vec![root];
+        let mut upper = Dir::open(&view.upper).map_err(Error::tree("open the layer at", b"/"))?;
+        let mut frames = vec![Frame { directory: 0, next: 0, branch: view.branch.root().clone(), path: b"/".to_vec() }];
         while let Some(frame) = frames.last_mut() {
             let entries = &plan.directories[frame.directory].entries;
             match entries.get(frame.next) {
                 Some(entry) => {
                     frame.next += 1;
-                    let below = take.entry(frame, &entry.name, &entry.what)?;
-                    frames.extend(below);
+                    if let Some((below, at)) = take.entry((frame, &upper), &entry.name, &entry.what)? {
+                        frames.push(below);
+                        upper = at;
+                    }
                 }
                 None => {
                     let frame = frames.pop().expect("it was looked at");
                     if frames.is_empty() {
                         take.stage.take().map_or(Ok(()), |stage| stage.end(&view.branch))?;
                     }
-                    take.finish(&frame)?;
+                    take.finish(&frame, &upper)?;
+                    if !frames.is_empty() {
+                        upper = upper.above().map_err(Error::tree("open the directory above", &frame.path))?;
+                    }
                 }
             }
         }
@@ -98,7 +104,6 @@ impl Taking {
 struct Frame {
     directory: usize,
     next: usize,
-    upper: Handle,
     branch: Handle,
     path: Vec<u8>,
 }
@@ -113,27 +118,23 @@ struct Take<'t> {
 }
 
 impl Take<'_> {
-    fn source(&self) -> Source<'_> {
-        Source { context: &self.view.layer, form: Some(self.view.form) }
-    }
-
     /// Does one name, and returns the directory that it leads to, if it does.
-    fn entry(&mut self, frame: &Frame, name: &[u8], what: &What) -> Result<Option<Frame>, Error> {
+    fn entry(&mut self, (frame, upper): (&Frame, &Dir), name: &[u8], what: &What) -> Result<Option<(Frame, Dir)>, Error> {
         let path = join(&frame.path, name);
         let branch = &self.view.branch;
-        if let What::Removed = what {
-            remove(branch, &frame.branch, name, &path)?;
-            return Ok(None);
-        }
         let failed = || Error::tree("take", &path);
-        let upper = self.view.layer.lookup_at(&frame.upper, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
         match what {
-            What::Removed => Ok(None),
-            What::Node { number, stays } => {
-                self.node(frame, name, &upper, (*number, *stays), &path)?;
+            What::Removed => {
+                remove(branch, &frame.branch, name, &path)?;
+                Ok(None)
+            }
+            What::Node(node) => {
+                let upper = upper.node(name, node.kind).map_err(failed())?;
+                self.node(frame, name, &upper, node, &path)?;
                 Ok(None)
             }
             What::Directory(directory) => {
+                let upper = upper.node(name, FileType::Directory).and_then(upper::Node::into_dir).map_err(failed())?;
                 let comes = self.plan.directories[*directory].comes;
                 if comes != Comes::Stays {
                     remove(branch, &frame.branch, name, &path)?;
@@ -149,7 +150,7 @@ impl Take<'_> {
                     Ok(node)
                 };
                 let node = come().map_err(failed())?;
-                Ok(Some(Frame { directory: *directory, next: 0, upper, branch: node, path }))
+                Ok(Some((Frame { directory: *directory, next: 0, branch: node, path }, upper)))
             }
         }
     }
@@ -159,8 +160,8 @@ impl Take<'_> {
         &mut self,
         frame: &Frame,
         name: &[u8],
-        upper: &Handle,
-        (number, stays): (u64, Stays),
+        upper: &upper::Node,
+        &Node { number, extras, stays, .. }: &Node,
         path: &[u8],
     ) -> Result<(), Error> {
         let branch = &self.view.branch;
@@ -174,7 +175,7 @@ impl Take<'_> {
                     self.link(node, &frame.branch, name)?;
                 }
                 // A link is made while the flags allow it.
-                self.source().copy(upper, *times, branch, (node, Target::OfBase))
+                self.settings(upper, extras)?.give(*times, branch, (node, Target::OfBase))
             };
             return again().map_err(failed());
         }
@@ -188,8 +189,8 @@ impl Take<'_> {
         };
         let target = place().map_err(failed())?;
         let node = branch.lookup_at(&frame.branch, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
-        let times = self.copy(upper, &node, target).map_err(failed())?;
-        if upper.attributes().map_err(failed())?.nlink > 1 {
+        let times = self.copy((upper, extras), &node, target).map_err(failed())?;
+        if upper.attributes().nlink > 1 {
             self.made.insert(number, (node, times));
         }
         Ok(())
@@ -201,10 +202,10 @@ impl Take<'_> {
         branch.linkat(node, "", dir, name, LinkFlags::EMPTY_PATH)
     }
 
-    fn make(&self, upper: &Handle, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
-        let (branch, of) = (&self.view.branch, upper.attributes()?);
+    fn make(&self, upper: &upper::Node, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
+        let (branch, of) = (&self.view.branch, upper.attributes());
         let kind = match of.kind {
-            FileType::Symlink => return branch.symlinkat(&body(&self.view.layer, upper)?, dir, name),
+            FileType::Symlink => return branch.symlinkat(&upper.body()?, dir, name),
             FileType::Directory => return branch.mkdirat(dir, name, 0o700),
             FileType::Regular => NewKind::Regular,
             FileType::Fifo => NewKind::Fifo,
@@ -216,37 +217,39 @@ impl Take<'_> {
     }
 
     /// Copies all that a node has but its names, and returns the times that it gets.
-    fn copy(&self, upper: &Handle, node: &Handle, is: Target) -> Result<Times, Errno> {
-        let View { layer, branch, .. } = self.view;
+    fn copy(&self, (upper, extras): (&upper::Node, Extras), node: &Handle, is: Target) -> Result<Times, Errno> {
+        let branch = &self.view.branch;
         allow_changes(branch, node)?;
-        // Before a read moves them.
-        let (of, times) = (upper.attributes()?, self.times(upper, node, is)?);
+        let (of, times) = (upper.attributes(), self.times(upper, node, is)?);
         if of.kind == FileType::Regular && (of.size > 0 || node.attributes()?.size > 0) {
-            let (from, to) = (open(layer, upper)?, branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME)?);
-            data::copy(&from, of.size, &to)?;
+            let to = branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME)?;
+            data::copy(upper, &to, is)?;
         }
-        self.source().copy(upper, times, branch, (node, is))?;
+        self.settings(upper, extras)?.give(times, branch, (node, is))?;
         Ok(times)
     }
 
+    fn settings(&self, upper: &upper::Node, extras: Extras) -> Result<Settings, Errno> {
+        Settings::of_upper(self.view.form, upper, extras)
+    }
+
     /// Returns the times that a node gets.
-    fn times(&self, upper: &Handle, node: &Handle, is: Target) -> Result<Times, Errno> {
-        let of = upper.attributes()?;
+    fn times(&self, upper: &upper::Node, node: &Handle, is: Target) -> Result<Times, Errno> {
+        let of = upper.attributes();
         Ok(match is {
-            Target::New => Times::of(&of),
-            Target::OfBase => Times::of_copy(&of, &node.attributes()?, self.view.start),
+            Target::New => Times::of(of),
+            Target::OfBase => Times::of_copy(of, &node.attributes()?, self.view.start),
         })
     }
 
     /// Does nodes that are seen only by names that the layer does not have.
     fn indexed(&self) -> Result<(), Error> {
-        let View { layer, index, .. } = self.view;
-        let Some(index) = index else { return Ok(()) };
-        for (name, number) in &self.plan.indexed {
-            let Some(original) = self.plan.originals.get(number) else { continue };
+        let Some(index) = &self.view.index else { return Ok(()) };
+        for (name, node) in &self.plan.indexed {
+            let Some(original) = self.plan.originals.get(&node.number) else { continue };
             let copy = || {
-                let Some(upper) = child(layer, index, name)? else { return Ok(()) };
-                self.copy(&upper, &original.node, Target::OfBase).map(drop)
+                let upper = Dir::open(index)?.node(name, node.kind)?;
+                self.copy((&upper, node.extras), &original.node, Target::OfBase).map(drop)
             };
             copy().map_err(Error::tree("take a node of the index,", name))?;
         }
@@ -254,14 +257,16 @@ impl Take<'_> {
     }
 
     /// Does what a directory has but its names, when all in it is done.
-    fn finish(&self, frame: &Frame) -> Result<(), Error> {
-        let is = match self.plan.directories[frame.directory].comes {
+    fn finish(&self, frame: &Frame, upper: &Dir) -> Result<(), Error> {
+        let directory = &self.plan.directories[frame.directory];
+        let is = match directory.comes {
             Comes::New => Target::New,
             Comes::Stays | Comes::Moved(_) => Target::OfBase,
         };
         let finish = || {
-            let times = self.times(&frame.upper, &frame.branch, is)?;
-            self.source().copy(&frame.upper, times, &self.view.branch, (&frame.branch, is))
+            let upper = upper.as_node()?;
+            let times = self.times(&upper, &frame.branch, is)?;
+            self.settings(&upper, directory.extras)?.give(times, &self.view.branch, (&frame.branch, is))
         };
         finish().map_err(Error::tree("set the attributes of", &frame.path))
     }
@@ -281,8 +286,8 @@ impl Stage {
     fn prepare(view: &View, plan: &Plan) -> Result<Option<Stage>, Error> {
         let branch = &view.branch;
         allow_changes(branch, branch.root()).map_err(Error::tree("change", b"/"))?;
-        let is_indexed = |number: &u64| plan.indexed.iter().any(|(_, indexed)| indexed == number);
-        let moves = |(number, original): &(&u64, &Original)| original.stays == Stays::No && !is_indexed(number);
+        let indexed: HashSet<u64> = plan.indexed.iter().map(|(_, node)| node.number).collect();
+        let moves = |(number, original): &(&u64, &Original)| original.stays == Stays::No && !indexed.contains(number);
         let moved = plan.originals.iter().filter(moves);
         if plan.moves.is_empty() && moved.clone().next().is_none() {
             return Ok(None);

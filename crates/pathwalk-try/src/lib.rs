@@ -155,9 +155,11 @@ impl Trial {
         outside::run(self, serve)
     }
 
-    /// Returns the options of the FUSE mount.
+    /// Returns the options of the FUSE mount, with the ids that its namespace has.
     fn mounting(&self) -> pathwalk_fuse::Options {
-        mounting(&self.source)
+        let mut options = mounting(&self.source);
+        options.ids = outside::ids();
+        options
     }
 }
 

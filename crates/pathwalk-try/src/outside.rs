@@ -7,11 +7,11 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use pathwalk_fuse::MountError;
+use pathwalk_fuse::{Ids, MountError};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, MemfdFlags, fstat, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Signal, pidfd_send_signal};
+use rustix::process::{Signal, getegid, geteuid, pidfd_send_signal};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::channel::{Channel, Message, Status};
@@ -173,6 +173,14 @@ fn mapping() -> Mapping {
     match capabilities(None) {
         Ok(sets) if sets.effective.contains(needed) => Mapping::All,
         _ => Mapping::Own,
+    }
+}
+
+/// Returns the users and groups that the user namespace has.
+pub(crate) fn ids() -> Ids {
+    match mapping() {
+        Mapping::All => Ids::All,
+        Mapping::Own => Ids::Only { user: geteuid().as_raw(), group: getegid().as_raw() },
     }
 }
 

@@ -22,6 +22,7 @@ use crate::material::{Material, Size};
 use crate::subjects::Subject;
 use crate::works::Work;
 
+#[allow(dead_code, reason = "the other program has works for all of it")]
 mod material;
 mod subjects;
 mod works;

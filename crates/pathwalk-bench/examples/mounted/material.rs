@@ -9,6 +9,8 @@ use crate::Result;
 /// How much there is of everything.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
+    /// The share of the usual size: of all, this part.
+    pub(crate) of: usize,
     /// Files of 2 KiB in an archive, 100 in each directory.
     pub(crate) archived: usize,
     /// Files that are created and renamed.
@@ -26,6 +28,8 @@ pub(crate) struct Size {
 /// Archives, which each subject unpacks.
 pub(crate) struct Material {
     pub(crate) size: Size,
+    /// The directory in which they are.
+    pub(crate) directory: PathBuf,
     pub(crate) tree: PathBuf,
     pub(crate) repository: PathBuf,
     pub(crate) sources: PathBuf,
@@ -36,6 +40,7 @@ impl Size {
     pub(crate) fn share(of: usize) -> Size {
         let part = |whole: usize| (whole / of).max(1);
         Size {
+            of,
             archived: part(20_000),
             created: part(10_000),
             tracked: part(50_000),
@@ -51,16 +56,15 @@ impl Material {
     pub(crate) fn make(base: &Path, size: Size) -> Result<Material> {
         let made = base.join("made");
         fs::create_dir(&made)?;
-        let archive = |name: &str, fill: &dyn Fn(&Path) -> Result<()>| -> Result<PathBuf> {
+        let archive = |name: &str, fill: &dyn Fn(&Path) -> Result<()>| -> Result<()> {
             let (dir, archive) = (made.join(name), base.join(name).with_extension("tar"));
             fs::create_dir(&dir)?;
             fill(&dir)?;
             run(Command::new("tar").arg("-C").arg(&made).arg("-cf").arg(&archive).arg(name))?;
-            fs::remove_dir_all(&dir)?;
-            Ok(archive)
+            Ok(fs::remove_dir_all(&dir)?)
         };
-        let tree = archive("tree", &|dir| files(dir, size.archived, 2048))?;
-        let repository = archive("repository", &|dir| {
+        archive("tree", &|dir| files(dir, size.archived, 2048))?;
+        archive("repository", &|dir| {
             files(dir, size.tracked, 200)?;
             let git = |arguments: &[&str]| run(git(dir).args(arguments));
             git(&["init", "-q"])?;
@@ -68,8 +72,14 @@ impl Material {
             git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"])?;
             git(&["gc", "-q"])
         })?;
-        let sources = archive("sources", &|dir| c_files(dir, size.compiled))?;
-        Ok(Material { size, tree, repository, sources })
+        archive("sources", &|dir| c_files(dir, size.compiled))?;
+        Ok(Material::in_directory(base, size))
+    }
+
+    /// Returns the archives that were made below a directory.
+    pub(crate) fn in_directory(base: &Path, size: Size) -> Material {
+        let [tree, repository, sources] = ["tree", "repository", "sources"].map(|name| base.join(name).with_extension("tar"));
+        Material { size, directory: base.to_owned(), tree, repository, sources }
     }
 }
 

@@ -253,7 +253,7 @@ fn write(hand: &Hand, staging: &Handle, name: &str, bytes: &[u8]) -> Result<(), 
         Ok(()) | Err(Errno::ENOENT) => {}
         Err(errno) => return Err(errno),
     }
-    let file = hand.make_file(staging, name)?;
+    let file = hand.make_file(staging, name.as_bytes(), 0o600)?;
     file.write_all(bytes)?;
     file.sync(SyncWhat::All)
 }

@@ -18,7 +18,6 @@ use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use pathwalk_branch::{Branches, Damage, Error};
-use pathwalk_hostfs::Coherence;
 
 use crate::exits;
 use crate::output;
@@ -214,7 +213,7 @@ pub(crate) fn run(args: &BranchArgs) -> anyhow::Result<ExitCode> {
 fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
     let place = Place::find(&args.base, args.store.as_deref())?;
     // Each command asks the base once, and ends.
-    let open = |missing| place.open(Coherence::Exclusive, None, missing);
+    let open = |missing| place.open_unmounted(missing);
     let there = || open(Missing::Fail);
     match &args.command {
         Command::List { json } => return list(&there()?, &place.base, *json),

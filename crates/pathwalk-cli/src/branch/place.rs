@@ -44,6 +44,24 @@ impl Place {
     /// Opens the branches. The base is read by the promise of `coherence`, with caches of this many
     /// bytes.
     pub(crate) fn open(&self, coherence: Coherence, budget: Option<u64>, missing: Missing) -> anyhow::Result<Branches> {
+        let is_told = matches!(coherence, Coherence::Frozen | Coherence::Exclusive | Coherence::Watch);
+        let changes = if is_told { BaseChanges::Reported } else { BaseChanges::AskEachTime };
+        self.open_with(coherence, changes, budget, missing)
+    }
+
+    /// Opens the branches for a command that mounts none of them. So changes of the base, those of
+    /// a commit for one, are passed on to nothing.
+    pub(crate) fn open_unmounted(&self, missing: Missing) -> anyhow::Result<Branches> {
+        self.open_with(Coherence::Exclusive, BaseChanges::AskEachTime, None, missing)
+    }
+
+    fn open_with(
+        &self,
+        coherence: Coherence,
+        changes: BaseChanges,
+        budget: Option<u64>,
+        missing: Missing,
+    ) -> anyhow::Result<Branches> {
         let shown = escaped(&self.store).to_string();
         if missing == Missing::Fail && !self.store.is_dir() {
             bail!("\"{}\" has no branches; make one by: pathwalk branch fork NAME", escaped(&self.base));
@@ -53,8 +71,6 @@ impl Place {
         let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence);
         let base = Vfs::builder().budget(budget.unwrap_or(BUDGET)).build(fs);
         let base = base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(owner()?);
-        let is_told = matches!(coherence, Coherence::Frozen | Coherence::Exclusive | Coherence::Watch);
-        let changes = if is_told { BaseChanges::Reported } else { BaseChanges::AskEachTime };
         Branches::open(base, Options::default().base_changes(changes), store)
             .with_context(|| format!("opening the branches of \"{}\"", escaped(&self.base)))
     }

@@ -4,7 +4,6 @@
 //! the branch is kept.
 
 use pathwalk_branch::{Branches, Change, Conflict, Error};
-use pathwalk_hostfs::Coherence;
 
 use super::chosen::Origin;
 use super::options::TryArgs;
@@ -29,7 +28,7 @@ pub(super) enum Fate {
 pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyhow::Result<()> {
     let Ran { chosen, outcome, .. } = ran;
     // Anew, since the base may have changed in ways that were not reported yet.
-    let branches = place.open(Coherence::Exclusive, None, Missing::Fail)?;
+    let branches = place.open_unmounted(Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
     if !args.json {
         told::summary(&branches, &chosen.name, &changes, &place.base)?;

@@ -60,6 +60,7 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
         _ => NOT_TRIED,
     };
     warn_of(&ran.changed);
+    let _removal = overlay::Removal::begin(&place);
     after::settle(args, &place, &ran, code)?;
     Ok(code)
 }

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
 use pathwalk::{Context, Credentials, Vfs};
@@ -21,6 +22,10 @@ use crate::branch::place::{self, Place};
 
 /// The directory of the layers, in the store.
 const LAYERS: &str = "layers";
+
+/// The directory of layers that were taken, in the store. They are being removed, or left by a
+/// process that was killed before it had removed them.
+const TAKEN: &str = "layers.taken";
 
 /// Paths of the base that changed while a layer covered them.
 pub(super) type Changed = Vec<Box<[u8]>>;
@@ -47,7 +52,7 @@ pub(super) fn take_left_behind(place: &Place, branches: &Branches, chosen: &Chos
         (Ok(layer), _) => layer.remove().map(|()| Changed::new()).context("removing an old layer of overlayfs"),
         // It was killed before the command started.
         (Err(_), _) => {
-            std::fs::remove_dir_all(&dir).with_context(|| format!("removing \"{}\"", dir.display()))?;
+            Layer::remove_left(&dir)?;
             Ok(Changed::new())
         }
     }
@@ -105,7 +110,7 @@ fn mounted(place: &Place, name: &str) -> anyhow::Result<((Engine, Option<Layer>)
     }
 }
 
-/// Takes a layer into a branch, as a whole or not at all, and removes it.
+/// Takes a layer into a branch, as a whole or not at all, and sets it aside to be removed.
 pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer) -> anyhow::Result<Changed> {
     branches.catch_up();
     let fork = format!("{}.taken", place::name_of(Path::new(name)));
@@ -131,8 +136,35 @@ pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer)
         }
     };
     branches.commit(&fork)?;
-    layer.remove()?;
+    let taken = place.store.join(TAKEN);
+    std::fs::create_dir_all(&taken).with_context(|| format!("making \"{}\"", taken.display()))?;
+    let aside = taken.join(format!("{}-{}", place::name_of(Path::new(name)), std::process::id()));
+    // A process of this number may have left one there.
+    layer.rename(&aside).or_else(|_| layer.remove())?;
     Ok(changed)
+}
+
+/// The removal of the layers that were taken, while this process does something else. It is over
+/// when this is dropped. What could not be removed is tried again by the next process.
+pub(super) struct Removal(Option<JoinHandle<()>>);
+
+impl Removal {
+    pub(super) fn begin(place: &Place) -> Removal {
+        let taken = place.store.join(TAKEN);
+        let remove = move || {
+            for entry in std::fs::read_dir(&taken).into_iter().flatten().flatten() {
+                _ = Layer::remove_left(&entry.path());
+            }
+        };
+        // Without a thread, the next process removes them.
+        Removal(std::thread::Builder::new().name("layers taken".into()).spawn(remove).ok())
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        self.0.take().map(JoinHandle::join);
+    }
 }
 
 /// Returns a context on a branch.

@@ -12,7 +12,7 @@ use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
 use super::chosen::{self, Chosen};
-use super::options::TryArgs;
+use super::options::{TryArgs, Wanted};
 use super::overlay::{self, Changed};
 use crate::branch::place::{Missing, Place};
 use crate::mount::resources;
@@ -37,7 +37,9 @@ pub(super) struct Ran {
 
 /// Runs the command. The branch is stored when this returns, and not used any more.
 pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<Ran> {
-    let branches = place.open(Coherence::Watch, None, Missing::Make)?;
+    // While the command is on overlayfs, a watch would report each of its files.
+    let coherence = if args.engine == Wanted::Overlay { Coherence::Strict } else { Coherence::Watch };
+    let branches = place.open(coherence, None, Missing::Make)?;
     let (chosen, branch) = chosen::choose(args, &branches)?;
     let outcome = (|| {
         let mut changed = overlay::take_left_behind(place, &branches, &chosen)?;

@@ -19,11 +19,12 @@ use crate::opened::OpenFiles;
 use crate::reply::Reply;
 use crate::request::{Body, Request};
 use crate::untold::Untold;
-use crate::{CacheTimes, ExtendedAttributes, Opens, Options};
+use crate::{CacheTimes, ExtendedAttributes, Ids, Opens, Options};
 
 mod attributes;
 mod data;
 mod listing;
+mod lists;
 mod names;
 mod xattr;
 
@@ -35,6 +36,7 @@ pub(crate) struct Server {
     pub(crate) untold: Arc<Untold>,
     pub(crate) opens: Opens,
     extended_attributes: ExtendedAttributes,
+    ids: Ids,
     times: CacheTimes,
     /// The generation of all nodes: other than that of an earlier mount, whose numbers were others.
     generation: u64,
@@ -51,6 +53,7 @@ impl Server {
             untold: Arc::default(),
             opens: options.opens,
             extended_attributes: options.extended_attributes,
+            ids: options.ids,
             times: options.times,
             generation: u64::from(generation),
             root_device: context.root().attributes()?.device,

@@ -44,7 +44,7 @@ impl Call<'_> {
         let GetXattrIn { size, .. } = body.take()?;
         let (handle, name) = (self.node()?, body.text()?);
         let value = self.context(SetId::Kept).getxattrat(&handle, "", name, ITSELF)?;
-        self.put_value(&value, size)
+        self.put_value(&self.server.ids.shown(name, value)?, size)
     }
 
     pub(super) fn listxattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
@@ -72,12 +72,18 @@ impl Call<'_> {
         let (handle, name, value) = (self.node()?, body.text()?, body.bytes(set.size)?);
         let how = XattrFlags::from_bits(set.flags).ok_or(Errno::EINVAL)?;
         let set_id = SetId::killed_if(set.setxattr_flags & SETXATTR_ACL_KILL_SGID != 0);
-        self.context(set_id).setxattrat(&handle, "", name, value, how, ITSELF)
+        let ids = self.server.ids;
+        let context = self.context(set_id);
+        ids.check_replaced(name, || context.getxattrat(&handle, "", name, ITSELF))?;
+        context.setxattrat(&handle, "", name, value, how, ITSELF)
     }
 
     pub(super) fn removexattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let (handle, name) = (self.node()?, body.text()?);
-        self.context(SetId::Kept).removexattrat(&handle, "", name, ITSELF)
+        let ids = self.server.ids;
+        let context = self.context(SetId::Kept);
+        ids.check_replaced(name, || context.getxattrat(&handle, "", name, ITSELF))?;
+        context.removexattrat(&handle, "", name, ITSELF)
     }
 
     /// Serves requests about the flags of an inode; `ENOTTY` for any other.

@@ -75,9 +75,9 @@ impl Hand {
     }
 
     /// Makes a file, and opens it for writing. `EEXIST`.
-    pub(super) fn make_file(&self, dir: &Handle, name: &str) -> Result<File, Errno> {
+    pub(super) fn make_file(&self, dir: &Handle, name: &[u8], mode: u16) -> Result<File, Errno> {
         let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
-        self.context.openat(dir, name, OpenHow { flags, mode: 0o600, resolve: Resolve::empty() })
+        self.context.openat(dir, name, OpenHow { flags, mode, resolve: Resolve::empty() })
     }
 
     /// Clears the flags that keep a node from being changed.

@@ -4,11 +4,12 @@
 //! What always holds: nothing outside the staging directory changes but counts of links and times
 //! of changes of attributes.
 
+mod new_nodes;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pathwalk::{AtFlags, Errno, File, FileType, Handle, InodeFlags, LinkFlags, NewKind};
+use pathwalk::{AtFlags, Errno, File, FileType, Handle, LinkFlags};
 
 use super::hand::{Hand, reserve};
 use super::journal::{Before, Fill, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
@@ -31,10 +32,12 @@ pub(super) struct Stage<'a> {
 }
 
 /// The identities of new nodes, and for each node that gets names its names in the staging
-/// directory.
+/// directory itself.
 #[derive(Default)]
 struct Staged {
     new: BTreeMap<u64, Identity>,
+    /// The new nodes that have their names already, in new directories.
+    named: BTreeSet<u64>,
     sources: BTreeMap<u64, Vec<String>>,
 }
 
@@ -43,9 +46,7 @@ impl Stage<'_> {
     pub(super) fn fill(&self, branch: &str) -> Result<Journal, Failure> {
         let mut staged = Staged::default();
         let (takes, mut before) = (self.takes(&mut staged)?, self.before()?);
-        for (target, record) in self.plan.new_nodes() {
-            self.new_node(target.number, record, &mut staged).map_err(self.failed("make", target.number))?;
-        }
+        self.new_nodes(&mut staged)?;
         let mut data = BTreeMap::new();
         for changed in self.plan.changed.iter().filter(|changed| changed.what.contains(Aspects::DATA)) {
             let new = self.new_data(changed.number).map_err(self.failed("copy", changed.number))?;
@@ -129,8 +130,7 @@ impl Stage<'_> {
     }
 
     fn failed(&self, action: &'static str, number: u64) -> impl FnOnce(Errno) -> Failure {
-        let path = self.plan.final_path(number).unwrap_or_default();
-        move |errno| Failure::new(action, &path, errno)
+        move |errno| Failure::new(action, &self.plan.final_path(number).unwrap_or_default(), errno)
     }
 
     /// Returns the names that go, those in the deepest directories first.
@@ -146,61 +146,6 @@ impl Stage<'_> {
         }
         takes.sort_by_key(|take| std::cmp::Reverse(depth(&take.dir)));
         Ok(takes)
-    }
-
-    /// Makes a new node with all that it has, under a name of its own.
-    fn new_node(&self, number: u64, record: &Record, staged: &mut Staged) -> Result<(), Errno> {
-        let (context, name) = (&self.hand.context, format!("n{number}"));
-        let device = record.attributes.device_node;
-        let kind = match record.kind() {
-            FileType::Regular => None,
-            FileType::Directory => Some(NewKind::Directory),
-            FileType::Symlink => Some(NewKind::Symlink(record.body.as_deref().ok_or(Errno::EIO)?)),
-            FileType::Fifo => Some(NewKind::Fifo),
-            FileType::Socket => Some(NewKind::Socket),
-            FileType::CharDevice => Some(NewKind::CharDevice(device)),
-            FileType::BlockDevice => Some(NewKind::BlockDevice(device)),
-        };
-        match kind {
-            None => self.write_file(&self.hand.make_file(self.staging, &name)?, number, record)?,
-            Some(NewKind::Directory) => context.mkdirat(self.staging, &name, 0o700)?,
-            Some(kind) if record.flags.is_empty() => self.make(self.staging, &name, kind)?,
-            // Such a node has the flags of the directory in which it was made.
-            Some(kind) => {
-                let made_in = self.with_flags(record.flags)?;
-                self.make(&made_in, &name, kind)?;
-                self.hand.rename((&made_in, name.as_bytes()), (self.staging, name.as_bytes()))?;
-            }
-        }
-        let node = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
-        self.hand.set(&node, &self.all_of(number, record))?;
-        staged.new.insert(number, self.hand.identity(&node)?);
-        staged.sources.insert(number, vec![name]);
-        Ok(())
-    }
-
-    fn make(&self, dir: &Handle, name: &str, kind: NewKind<'_>) -> Result<(), Errno> {
-        match kind {
-            NewKind::Symlink(body) => self.hand.context.symlinkat(body, dir, name),
-            kind => self.hand.context.mknodat(dir, name, kind, 0o600),
-        }
-    }
-
-    /// Returns a directory that passes flags on to what is made in it.
-    fn with_flags(&self, flags: InodeFlags) -> Result<Handle, Errno> {
-        let name = format!("f{}", flags.bits());
-        if let Some(found) = self.hand.find(self.staging, name.as_bytes())? {
-            return Ok(found);
-        }
-        self.hand.context.mkdirat(self.staging, &name, 0o700)?;
-        let made = self.hand.find(self.staging, name.as_bytes())?.ok_or(Errno::ESTALE)?;
-        self.hand.context.set_inode_flags_at(&made, "", flags, AtFlags::EMPTY_PATH)?;
-        Ok(made)
-    }
-
-    fn write_file(&self, file: &File, number: u64, record: &Record) -> Result<(), Errno> {
-        file.set_len(record.attributes.size)?;
-        self.write_ranges(file, number, &self.ranges(number, record, None))
     }
 
     /// Writes the data of ranges to a file, at the same offsets.
@@ -246,7 +191,7 @@ impl Stage<'_> {
     /// have before.
     fn more_names(&self, staged: &mut Staged) -> Result<(Vec<Take>, Vec<Before>), Failure> {
         let (mut links, mut before) = (Vec::new(), Vec::new());
-        for (number, names) in &self.plan.come {
+        for (number, names) in self.plan.come.iter().filter(|(number, _)| !staged.named.contains(number)) {
             let sources = staged.sources.entry(*number).or_default();
             while sources.len() < names.len() {
                 let name = format!("l{number}.{}", sources.len());
@@ -298,7 +243,7 @@ impl Stage<'_> {
     /// Returns the names that come, those in the highest directories first.
     fn puts(&self, staged: &mut Staged) -> Result<Vec<Put>, Failure> {
         let mut puts = Vec::new();
-        for (number, names) in &self.plan.come {
+        for (number, names) in self.plan.come.iter().filter(|(number, _)| !staged.named.contains(number)) {
             let node = self.identity(staged, *number).map_err(self.failed("move", *number))?;
             let mut left = std::mem::take(staged.sources.entry(*number).or_default());
             let sources: Vec<_> = left.drain(..names.len().min(left.len())).collect();
@@ -360,7 +305,7 @@ impl Stage<'_> {
             return Ok(None);
         }
         let (staged, ranges) = (format!("d{number}"), self.ranges(number, record, Some(origin)));
-        self.write_ranges(&self.hand.make_file(self.staging, &staged)?, number, &ranges)?;
+        self.write_ranges(&self.hand.make_file(self.staging, staged.as_bytes(), 0o600)?, number, &ranges)?;
         Ok(Some(NewData { size: record.attributes.size, ranges, staged }))
     }
 }
