@@ -7,6 +7,7 @@
 //! Locks: the table's lock is taken before the lock of a branch's tree.
 
 mod commit;
+mod copy;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

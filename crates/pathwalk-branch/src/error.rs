@@ -40,6 +40,14 @@ pub enum Error {
         /// The names of its forks.
         forks: Vec<String>,
     },
+    /// A copy of another parent cannot take the place of a branch.
+    #[error("\"{name}\" and \"{to}\" were not forked from the same branch, so one cannot take the place of the other")]
+    OtherParent {
+        /// The branch.
+        name: String,
+        /// The one that is to take its place.
+        to: String,
+    },
     /// The branch, and its parent or the base, changed the same things.
     #[error(
         "nothing was done: \"{name}\" and what it was forked from do not agree on {}; choose ours, theirs or a merge",

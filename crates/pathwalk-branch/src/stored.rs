@@ -13,6 +13,7 @@
 mod check;
 mod collect;
 mod commit;
+mod copy;
 mod encoding;
 mod keeper;
 mod table;
