@@ -7,6 +7,7 @@ use pathwalk_branch::{Branches, Change, Conflict, Error};
 use pathwalk_hostfs::Coherence;
 
 use super::chosen::Origin;
+use super::notable::Notable;
 use super::options::TryArgs;
 use super::question::{self, Answer};
 use super::run::Ran;
@@ -27,15 +28,17 @@ pub(super) enum Fate {
 
 /// Does with the branch what the options say, and tells what was done.
 pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyhow::Result<()> {
-    let Ran { chosen, outcome, .. } = ran;
+    let chosen = &ran.chosen;
     // Anew, since the base may have changed in ways that were not reported yet.
     let branches = place.open(Coherence::Exclusive, None, Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
+    // Before the branch may be gone.
+    let notable = if args.json { told::notable(&branches, &chosen.name, &changes, &place.base)? } else { Notable::default() };
     if !args.json {
         told::summary(&branches, &chosen.name, &changes, &place.base)?;
     }
     let fate = decide(args, &branches, ran, &changes, code)?;
-    if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
+    if args.json { told::json(ran, &changes, &notable, &fate, code) } else { told::fate(args, chosen, &fate) }
 }
 
 fn decide(
