@@ -282,10 +282,12 @@ fn read(reader: &mut BufReader<UnixStream>) -> Value {
 #[test]
 fn a_socket_is_for_several_clients_and_for_no_command() {
     as_all("a socket", |ground| {
-        // In the base, and elsewhere.
+        // In the base, and where it would be seen from inside.
         for place in ["base/socket", "home/socket"] {
             let path = ground.at(place);
-            let server = Server::silent(ground, &["--server", "--socket", path.to_str().unwrap(), "-b", "work"]);
+            let home = ground.at("home");
+            let options = ["--server", "--socket", path.to_str().unwrap(), "-b", "work", "--rw", home.to_str().unwrap()];
+            let server = Server::silent(ground, &options);
             let (mut one, mut from_one) = connect(&path);
             let (mut other, mut from_other) = connect(&path);
             let mode = path.symlink_metadata().unwrap();
