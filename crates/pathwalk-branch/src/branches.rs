@@ -8,6 +8,7 @@
 
 mod commit;
 mod copy;
+mod part;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub(crate) use commit::no_conflicts;
 use commit::recover;
 use parking_lot::Mutex;
+pub(crate) use part::parts;
 use pathwalk::{Context, Timestamp};
 
 use crate::base::{Base, FIRST_NEW};

@@ -16,6 +16,7 @@ mod commit;
 mod copy;
 mod encoding;
 mod keeper;
+mod part;
 mod table;
 mod trees;
 

@@ -227,6 +227,24 @@ fn conflicts_are_told_and_answered() {
 }
 
 #[test]
+fn some_paths_are_committed() {
+    as_all("a commit of some paths", |ground| {
+        let (mut server, _) = Server::start(ground, &["-b", "work"]);
+        server.run("echo new > file; rm sub/inner; mkdir made; touch made/a; mv made/a made/b");
+        let (kind, message) = server.refused("commit", json!({ "paths": ["made/b"] }));
+        assert!(kind == "failed" && message.contains("hang together"), "{message}");
+        assert_eq!(server.refused("commit", json!({ "paths": ["none"] })).0, "failed");
+        server.ask("commit", json!({ "paths": ["made/", "/sub"] }));
+        assert!(ground.at("base/made/b").exists() && !ground.at("base/sub/inner").exists());
+        assert_eq!(ground.read("base/file"), "old\n");
+        let diff = server.ask("diff", json!({}));
+        assert_eq!((diff["changes"].as_array().unwrap().len(), &diff["changes"][0]["path"]), (1, &json!("/file")));
+        assert_eq!(text(&server.run("cat file; ls . made sub")["stdout"]), "new\n.:\nfile\nmade\nsub\n\nmade:\nb\n\nsub:\n");
+        assert_eq!(server.end().0, Some(0));
+    });
+}
+
+#[test]
 fn what_is_no_request_gets_an_error() {
     as_all("lines that are no requests", |ground| {
         let (mut server, _) = Server::start(ground, &["--drop"]);

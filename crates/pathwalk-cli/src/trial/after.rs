@@ -3,8 +3,9 @@
 //! What always holds: nothing is committed that the caller did not ask for. Where something fails,
 //! the branch is kept.
 
-use pathwalk_branch::{Branches, Change, Conflict, Error};
+use pathwalk_branch::{Branches, Change, Conflict, Error, Resolution};
 use pathwalk_hostfs::Coherence;
+use pathwalk_output::program;
 
 use super::chosen::Origin;
 use super::notable::Notable;
@@ -64,11 +65,32 @@ fn decide(
     let answer = if is_said { None } else { question::ask(branches, name, changes)? };
     match answer {
         Some(Answer::Commit) => commit(branches, name),
+        Some(Answer::Some(paths)) => commit_some(branches, name, &paths),
         Some(Answer::Drop) => {
             branches.drop(name)?;
             Ok(Fate::Dropped)
         }
         _ => Ok(Fate::Kept),
+    }
+}
+
+/// Commits some paths. The rest is kept.
+fn commit_some(branches: &Branches, name: &str, paths: &[Box<[u8]>]) -> anyhow::Result<Fate> {
+    match branches.commit_paths(name, paths, &Resolution::default()) {
+        Ok(()) if branches.diff(name)?.is_empty() => {
+            branches.drop(name)?;
+            Ok(Fate::Committed)
+        }
+        Ok(()) => {
+            eprintln!("committed what was chosen; the rest is");
+            Ok(Fate::Kept)
+        }
+        Err(Error::Conflicts { conflicts, .. }) => Ok(Fate::Conflicts(conflicts)),
+        Err(error @ Error::Together { .. }) => {
+            program::complain(&error.into());
+            Ok(Fate::Kept)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

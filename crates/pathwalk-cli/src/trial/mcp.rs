@@ -267,7 +267,12 @@ fn tools(may_commit: bool) -> Vec<Value> {
         of("drop", "Drop all that was changed, and all steps.", json!({}), &[]),
     ];
     if may_commit {
-        let members = json!({ "conflicts": answer, "resolve": { "type": "object", "additionalProperties": answer } });
+        let paths = json!({
+            "type": "array", "items": { "type": "string" },
+            "description": "Paths that are committed, with what is below them; the rest stays. All if it is left out",
+        });
+        let members =
+            json!({ "paths": paths, "conflicts": answer, "resolve": { "type": "object", "additionalProperties": answer } });
         all.push(of("commit", "Apply what was changed to the directory itself. Steps are gone then.", members, &[]));
     }
     all

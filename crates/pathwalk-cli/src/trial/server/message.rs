@@ -10,7 +10,7 @@ use pathwalk_branch::{Answer, Conflict, Error, Resolution};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use crate::branch::shown;
+use crate::branch::{answers, shown};
 use crate::trial::options::Net;
 
 /// The version of the protocol, which the greeting has.
@@ -102,6 +102,8 @@ pub(in crate::trial) struct Fork {
 #[serde(deny_unknown_fields)]
 pub(in crate::trial) struct Commit {
     pub(super) branch: Option<String>,
+    /// Paths of which alone it is committed what was changed, there and below; all without.
+    pub(super) paths: Option<Vec<String>>,
     /// The answer to all conflicts.
     pub(super) conflicts: Option<Chosen>,
     /// Answers for paths, and what is below them.
@@ -220,8 +222,7 @@ impl Chosen {
 
 /// Returns a path that begins at the root of the branch.
 pub(super) fn rooted(path: &str) -> Vec<u8> {
-    let path = path.trim_start_matches("./").trim_matches('/');
-    format!("/{path}").into_bytes()
+    answers::rooted(path.trim_end_matches('/').as_bytes())
 }
 
 /// The end of a command.

@@ -261,8 +261,15 @@ impl Session {
         let line = self.line(wished.branch.as_deref());
         let _turn = line.turn("is committed")?;
         let anew = line.anew(&self.place)?;
-        anew.branches.commit_with(&line.name, &wished.resolution())?;
-        // They are what the base was with.
+        let resolution = wished.resolution();
+        match &wished.paths {
+            None => anew.branches.commit_with(&line.name, &resolution)?,
+            Some(paths) => {
+                let paths: Vec<_> = paths.iter().map(|path| rooted(path)).collect();
+                anew.branches.commit_paths(&line.name, &paths, &resolution)?;
+            }
+        }
+        // They belong to what the base was.
         steps::forget(&anew.branches, &line.name, None)?;
         Ok(json!({ "branch": line.name }))
     }
