@@ -7,6 +7,8 @@
 //! Locks: the table's lock is taken before the lock of a branch's tree.
 
 mod commit;
+mod copy;
+mod part;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 pub(crate) use commit::no_conflicts;
 use commit::recover;
 use parking_lot::Mutex;
+pub(crate) use part::parts;
 use pathwalk::{Context, Timestamp};
 
 use crate::base::{Base, FIRST_NEW};

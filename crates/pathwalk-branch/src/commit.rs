@@ -15,7 +15,7 @@ mod checks;
 mod links;
 pub(crate) mod onto_base;
 pub(crate) mod resolution;
-mod resolve;
+pub(crate) mod resolve;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -187,12 +187,17 @@ pub(crate) fn merge(
 
 /// Merges two states of a branch, of which one is that of `onto`. Returns the conflicts that are
 /// open, if there are any.
-fn settle(
+fn settle(three: Three, onto: (&Inner, Onto), resolution: &Resolution) -> Result<Result<Settled, Vec<Conflict>>, Errno> {
+    settle_from(resolve::Rounds::default(), three, onto, resolution)
+}
+
+/// Does the same, after these rounds of answers.
+fn settle_from(
+    mut rounds: resolve::Rounds,
     mut three: Three,
     (onto, side): (&Inner, Onto),
     resolution: &Resolution,
 ) -> Result<Result<Settled, Vec<Conflict>>, Errno> {
-    let mut rounds = resolve::Rounds::default();
     loop {
         let now = three.clone();
         let (ours, theirs) = (Side::new(&now.common, &now.ours), Side::new(&now.common, &now.theirs));

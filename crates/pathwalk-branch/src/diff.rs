@@ -130,6 +130,15 @@ impl Change {
             | Change::TypeChanged { path, .. } => path,
         }
     }
+
+    /// Returns the paths: of what was renamed, both.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        let from = match self {
+            Change::Renamed { from, .. } => Some(&**from),
+            _ => None,
+        };
+        from.into_iter().chain([self.path()])
+    }
 }
 
 /// Returns the changes between two trees, sorted by their paths.

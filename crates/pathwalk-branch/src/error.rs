@@ -40,6 +40,26 @@ pub enum Error {
         /// The names of its forks.
         forks: Vec<String>,
     },
+    /// The branch has changed nothing at this path, or below it.
+    #[error("nothing was changed at \"{}\"", .0.escape_ascii())]
+    Unchanged(Box<[u8]>),
+    /// Some paths were to be committed, and these two hang together: they are those of a rename, or
+    /// one is a new or removed directory.
+    #[error("\"{}\" and \"{}\" hang together: commit both, or none", path.escape_ascii(), with.escape_ascii())]
+    Together {
+        /// One of them.
+        path: Box<[u8]>,
+        /// The other one.
+        with: Box<[u8]>,
+    },
+    /// A copy of another parent cannot take the place of a branch.
+    #[error("\"{name}\" and \"{to}\" were not forked from the same branch, so one cannot take the place of the other")]
+    OtherParent {
+        /// The branch.
+        name: String,
+        /// The one that is to take its place.
+        to: String,
+    },
     /// The branch, and its parent or the base, changed the same things.
     #[error(
         "nothing was done: \"{name}\" and what it was forked from do not agree on {}; choose ours, theirs or a merge",

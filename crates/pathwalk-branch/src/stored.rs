@@ -13,8 +13,10 @@
 mod check;
 mod collect;
 mod commit;
+mod copy;
 mod encoding;
 mod keeper;
+mod part;
 mod table;
 mod trees;
 

@@ -201,3 +201,22 @@ fn a_branch_takes_over_what_its_parent_has_got() {
     assert_eq!(ground.read("notes"), "one\n2\n3\n4\n");
     assert!(ground.base.path().join("work").exists() && ground.base.path().join("step").exists());
 }
+
+#[test]
+fn some_paths_are_committed() {
+    let (ground, point) = (Ground::new(), Point::new());
+    ground.does(&["fork", "work"], 0);
+    let Some(mut served) = ground.mount("work", &point) else { return };
+    fs::write(point.at("notes"), "new").unwrap();
+    fs::write(point.at("src/made"), "made").unwrap();
+    fs::rename(point.at("src/main"), point.at("main")).unwrap();
+    served.signal(Signal::TERM);
+    served.ended();
+    assert!(ground.refuses(&["commit", "work", "none"]).contains("nothing was changed at \"/none\""));
+    assert!(ground.refuses(&["commit", "work", "main"]).contains("\"/main\" and \"/src/main\" hang together"));
+    ground.does(&["commit", "work", "src", "/main"], 0);
+    assert_eq!((&*ground.read("notes"), &*ground.read("src/made"), &*ground.read("main")), ("old", "made", "text"));
+    assert_eq!(ground.does(&["diff", "work"], 1), "M /notes  (data)\n");
+    ground.does(&["commit", "work"], 0);
+    assert_eq!(ground.read("notes"), "new");
+}

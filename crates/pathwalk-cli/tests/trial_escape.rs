@@ -14,6 +14,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use common::trial::{Ground, Who};
 use pathwalk_tests::skipped;
@@ -157,5 +159,48 @@ fn attempt_all(ground: &Ground, outside: &Path) {
     assert!(!Path::new("/sys/fs/cgroup/pathwalk-try-escaped").exists(), "a cgroup was made: {told}");
     if std::env::var_os("PATHWALK_TELL_ATTEMPTS").is_some() {
         println!("{:?}:\n{told}", ground.who);
+    }
+}
+
+/// Tests commits while another process swaps a directory of the base for a link that leads out of
+/// it. `PATHWALK_TRY_SWAPS` is the number of commits.
+#[test]
+fn a_commit_follows_no_link_that_is_put_in_its_way() {
+    let rounds = std::env::var("PATHWALK_TRY_SWAPS").map_or(12, |rounds| rounds.parse().expect("it is a number"));
+    for who in Who::all() {
+        let Some(ground) = Ground::new("links in the way of a commit", who) else { return };
+        let (dir, outside) = (ground.at("base/dir"), ground.at("beside/dir"));
+        for dir in [&dir, &outside] {
+            fs::create_dir_all(dir.join("sub")).unwrap();
+            fs::write(dir.join("sub/file"), "old").unwrap();
+        }
+        ground.own("");
+        let before = states(&ground.at("beside"));
+        let ends = AtomicBool::new(false);
+        let committed = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let aside = ground.at("base/aside");
+                for turn in 0.. {
+                    if ends.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    fs::rename(&dir, &aside).unwrap();
+                    std::os::unix::fs::symlink(&outside, &dir).unwrap();
+                    std::thread::sleep(Duration::from_micros(turn * 137 % 2000));
+                    fs::remove_file(&dir).unwrap();
+                    fs::rename(&aside, &dir).unwrap();
+                    std::thread::sleep(Duration::from_micros(turn * 7919 % 60_000));
+                }
+            });
+            let script = |round| {
+                format!("echo {round} > dir/sub/file; echo x > dir/sub/new-{round}; rm -f dir/sub/new-*0; mv dir/sub/file dir/f")
+            };
+            let exits = (0..rounds).map(|round| ground.script(&["--commit-if-ok"], &script(round)));
+            let committed = exits.filter(|(_, _, errors)| errors.contains("committed")).count();
+            ends.store(true, Ordering::Relaxed);
+            committed
+        });
+        assert_eq!(before, states(&ground.at("beside")), "the directory outside has changed");
+        println!("{who:?}: {committed} of {rounds} committed");
     }
 }

@@ -216,7 +216,7 @@ fn processes_with(mark: &str) -> usize {
 fn a_person_is_asked_what_becomes_of_the_changes() {
     let Some(ground) = Ground::new("the question", Who::User) else { return };
     let mut pty = start(&ground, &SHELLS[0]);
-    let question = "[k]eep, [c]ommit, [d]rop or [l]ook? ";
+    let question = "[k]eep, [c]ommit, [s]ome, [d]rop or [l]ook? ";
     pty.line("export PAGER=cat; $TRY try -- sh -c 'echo new > file; echo x > .dot; cp /bin/true run'");
     pty.expect("program          /run");
     pty.expect("dotfile          /.dot");
@@ -229,6 +229,19 @@ fn a_person_is_asked_what_becomes_of_the_changes() {
     pty.line("c");
     pty.expect("committed");
     assert_eq!(ground.read("base/file"), "new\n");
+    // Some of it; what is in a new directory is no question of its own.
+    pty.line("$TRY try -b some -- sh -c 'echo a > file; mkdir made; touch made/a made/b; rm run'");
+    pty.expect(question);
+    pty.line("some");
+    for (says, answer) in [("M /file", "n"), ("A /made/", "y"), ("D /run", "")] {
+        pty.expect(says);
+        pty.expect("[y/N] ");
+        pty.line(answer);
+    }
+    pty.expect("committed what was chosen");
+    pty.expect("kept as \"some\"");
+    assert!(ground.at("base/made/b").exists() && ground.at("base/run").exists());
+    assert_eq!(ground.read("base/file"), "new\n");
     pty.line("$TRY try -- rm file");
     pty.expect(question);
     pty.line("d");
@@ -236,6 +249,8 @@ fn a_person_is_asked_what_becomes_of_the_changes() {
     pty.line("$TRY try -- rm file");
     pty.expect(question);
     pty.send("\x03");
+    // What is typed before the shell has the terminal again may be flushed.
+    std::thread::sleep(Duration::from_millis(500));
     pty.line("echo co''de-$?");
     pty.expect("code-130");
     pty.line("$TRY try -- rm file");

@@ -18,7 +18,8 @@
 //!
 //! - All processes that the command has started end with it, and with the caller, however that
 //!   ends. The mounts go with the last of them.
-//! - The command is in the caller's process group, session and terminal.
+//! - The command is in the caller's process group, session and terminal, or in a session of its own
+//!   without a terminal ([`Caller`]).
 //! - The command has no capability in the caller's user namespace, and cannot get one.
 //!
 //! # What it does not do
@@ -40,11 +41,15 @@ mod inside;
 mod outside;
 mod plan;
 mod signals;
+mod stopper;
+mod streams;
 mod terminal;
 
 pub use error::Error;
 pub use inside::inside;
 pub use plan::{Engine, Network};
+pub use stopper::Stopper;
+pub use streams::Streams;
 
 /// What a command sees, and the command.
 ///
@@ -89,11 +94,26 @@ pub struct Trial {
     pub network: Network,
     /// What shows the branch to it.
     pub engine: Engine,
+    /// Its standard streams.
+    pub streams: Streams,
+    /// What it has in common with the caller.
+    pub caller: Caller,
     /// The source that `mount(8)` shows.
     pub source: String,
     /// The program and its first arguments, behind which the number of a descriptor is given for
     /// [`inside`].
     pub program: Vec<OsString>,
+}
+
+/// What a command has in common with the caller.
+///
+/// [`Stopper`] has an example.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// The process group, the session and the terminal. Signals are passed on.
+    Shared,
+    /// Nothing: a session of its own, without a terminal. It is ended by this.
+    Apart(Stopper),
 }
 
 /// The end of a command.
@@ -120,7 +140,8 @@ pub enum Ended {
 pub struct Outcome {
     /// The end.
     pub how: Ended,
-    /// The signal to end that the caller was sent, and passed on.
+    /// The signal to end that was passed on: one that the caller was sent, or that of a
+    /// [`Stopper`].
     pub asked_to_end: Option<i32>,
 }
 
@@ -139,6 +160,8 @@ impl Trial {
             private: Vec::new(),
             network: Network::Shared,
             engine: Engine::Fuse,
+            streams: Streams::Callers,
+            caller: Caller::Shared,
             source: "pathwalk".to_owned(),
             program: Vec::new(),
         }
@@ -149,8 +172,9 @@ impl Trial {
     /// ended or is about to. With another [`engine`](Trial::engine) it is not called.
     ///
     /// Has to be called by a thread that stays until the end: when the thread ends, all ends.
-    /// Signals are handled meanwhile: `SIGINT` and `SIGQUIT` are left to the command, `SIGTERM` and
-    /// `SIGHUP` are passed to it. When the command stops, so does the caller.
+    /// Signals are handled meanwhile, if the command is in the caller's group: `SIGINT` and
+    /// `SIGQUIT` are left to the command, `SIGTERM` and `SIGHUP` are passed to it. When the command
+    /// stops, so does the caller. With [`Caller::Apart`], several threads may run commands at once.
     pub fn run(&self, serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>) -> Result<Outcome, Error> {
         outside::run(self, serve)
     }

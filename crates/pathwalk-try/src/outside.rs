@@ -4,61 +4,25 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pathwalk_fuse::{Ids, MountError};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, MemfdFlags, fstat, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Signal, getegid, geteuid, pidfd_send_signal};
+use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::channel::{Channel, Message, Status};
 use crate::plan::{Engine, Mapping, Plan};
 use crate::signals::Handled;
+use crate::stopper::First;
 use crate::terminal::Terminal;
-use crate::{Ended, Error, Outcome, Trial};
+use crate::{Caller, Ended, Error, Outcome, Streams, Trial};
 
-/// The first process inside, once it is there, and the signal that it is to be sent.
-#[derive(Default)]
-struct First {
-    process: OnceLock<OwnedFd>,
-    /// The last signal to end; 0 for none. It orders nothing.
-    asked: AtomicI32,
-}
-
-impl First {
-    /// Passes a signal on. One that comes too early is passed on later.
-    fn pass(&self, signal: i32) {
-        if signal != signal_hook::consts::SIGCONT {
-            self.asked.store(signal, Ordering::Relaxed);
-        }
-        self.send(signal);
-    }
-
-    fn send(&self, signal: i32) {
-        if let (Some(process), Some(signal)) = (self.process.get(), Signal::from_named_raw(signal)) {
-            // It may have ended.
-            let _ = pidfd_send_signal(process, signal);
-        }
-    }
-
-    fn is(&self, process: OwnedFd) {
-        let _ = self.process.set(process);
-        match self.asked.load(Ordering::Relaxed) {
-            0 => {}
-            signal => self.send(signal),
-        }
-    }
-
-    /// Ends it, and waits until it and all that it started have ended.
-    fn end(&self) {
-        self.send(signal_hook::consts::SIGKILL);
-        if let Some(process) = self.process.get() {
-            while poll(&mut [PollFd::new(process, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
-        }
-    }
+/// What is done for a command in the caller's group.
+struct Attached {
+    signals: Handled,
+    terminal: Option<Terminal>,
 }
 
 /// The inner process, which ends when this is dropped.
@@ -76,28 +40,44 @@ pub(crate) fn run(
     serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
 ) -> Result<Outcome, Error> {
     check(trial)?;
-    let first = Arc::new(First::default());
-    let (of_signals, terminal) = (Arc::clone(&first), Terminal::of_caller());
-    let signals = Handled::begin(move |signal| of_signals.pass(signal)).map_err(Error::outside("handling signals"))?;
+    let (first, attached) = match &trial.caller {
+        Caller::Shared => {
+            let first = Arc::new(First::default());
+            let (of_signals, terminal) = (Arc::clone(&first), Terminal::of_caller());
+            let signals = Handled::begin(move |signal| of_signals.pass(signal)).map_err(Error::outside("handling signals"))?;
+            (first, Some(Attached { signals, terminal }))
+        }
+        Caller::Apart(stopper) => (Arc::clone(stopper.first()), None),
+    };
     let (channel, theirs) = Channel::pair().map_err(Error::outside("making a channel"))?;
     let plan = Plan::of(trial, mapping());
     let inner = start(trial, theirs)?;
     send(&plan, &channel)?;
-    let status = follow(&channel, &inner, trial, serve, &first, &signals, terminal.as_ref());
+    let status = follow(&channel, &inner, trial, serve, &first, attached.as_ref());
+    let asked = first.asked();
     first.end();
     drop(inner);
-    drop(signals);
-    if let Some(terminal) = terminal {
-        terminal.restore();
+    if let Some(Attached { signals, terminal }) = attached {
+        drop(signals);
+        if let Some(terminal) = terminal {
+            terminal.restore();
+        }
     }
-    let how = match status? {
+    let how = match status {
+        // With the first process ends what would have told.
+        Err(Error::Lost) if asked == Some(libc::SIGKILL) => Ended::Killed(libc::SIGKILL),
+        status => ended(status?),
+    };
+    Ok(Outcome { how, asked_to_end: asked })
+}
+
+fn ended(status: Status) -> Ended {
+    match status {
         Status::Exited(code) => Ended::Exited(code),
         Status::Killed(signal) => Ended::Killed(signal),
         Status::NotRun(libc::ENOENT) => Ended::NotFound,
         Status::NotRun(error) => Ended::NotRunnable(error),
-    };
-    let asked = first.asked.load(Ordering::Relaxed);
-    Ok(Outcome { how, asked_to_end: (asked != 0).then_some(asked) })
+    }
 }
 
 /// Answers the processes inside until the command has ended.
@@ -107,8 +87,7 @@ fn follow(
     trial: &Trial,
     serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
     first: &First,
-    signals: &Handled,
-    terminal: Option<&Terminal>,
+    attached: Option<&Attached>,
 ) -> Result<Status, Error> {
     let mut serve = Some(serve);
     while let Some((message, with)) = channel.receive() {
@@ -129,14 +108,19 @@ fn follow(
             }
             (Message::First, Some(process)) => first.is(process),
             (Message::Stopped, _) => {
-                if let Some(terminal) = terminal {
-                    terminal.take_back();
+                if let Some(Attached { signals, terminal }) = attached {
+                    if let Some(terminal) = terminal {
+                        terminal.take_back();
+                    }
+                    signals.stop();
                 }
-                signals.stop();
+                // Apart, nothing else would continue it.
                 first.send(signal_hook::consts::SIGCONT);
             }
             (Message::Ended(status, offset), _) => {
-                leave_input_at(offset);
+                if matches!(trial.streams, Streams::Callers) {
+                    leave_input_at(offset);
+                }
                 return Ok(status);
             }
             (Message::Failed(why), _) => return Err(Error::Inside(why)),
@@ -156,12 +140,8 @@ fn check(trial: &Trial) -> Result<(), Error> {
     }
     let is_directory =
         |stream: BorrowedFd<'_>| fstat(stream).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
-    let streams = [
-        (rustix::stdio::stdin(), "standard input"),
-        (rustix::stdio::stdout(), "standard output"),
-        (rustix::stdio::stderr(), "standard error"),
-    ];
-    match streams.iter().find(|(stream, _)| is_directory(*stream)) {
+    let names = ["standard input", "standard output", "standard error"];
+    match trial.streams.all().into_iter().zip(names).find(|(stream, _)| is_directory(*stream)) {
         Some((_, name)) => Err(Error::Directory(name)),
         None => Ok(()),
     }
@@ -189,6 +169,7 @@ fn start(trial: &Trial, theirs: OwnedFd) -> Result<Inner, Error> {
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(Error::outside(DOING))?;
     let mut command = Command::new(&trial.program[0]);
     command.args(&trial.program[1..]).arg(theirs.as_raw_fd().to_string());
+    trial.streams.give(&mut command).map_err(Error::outside(DOING))?;
     Ok(Inner(command.spawn().map_err(Error::outside(DOING))?))
 }
 

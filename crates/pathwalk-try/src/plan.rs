@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Trial;
+use crate::{Caller, Trial};
 
 /// The network of a command.
 ///
@@ -82,6 +82,14 @@ pub(crate) struct Plan {
     pub(crate) source: String,
     pub(crate) tree: Tree,
     pub(crate) mapping: Mapping,
+    pub(crate) session: Session,
+}
+
+/// The session of the command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Session {
+    Callers,
+    Own,
 }
 
 /// The process that maps ids into the user namespace.
@@ -113,6 +121,10 @@ impl Plan {
                 Engine::Mounted(_) => Tree::Mounted,
             },
             mapping,
+            session: match &trial.caller {
+                Caller::Shared => Session::Callers,
+                Caller::Apart(_) => Session::Own,
+            },
         }
     }
 }

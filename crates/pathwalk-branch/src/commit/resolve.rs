@@ -9,6 +9,7 @@
 //!
 //! What hangs together gives way together (`together`).
 
+pub(crate) mod part;
 mod text;
 mod together;
 

@@ -60,6 +60,11 @@ impl Ground {
         self.branches = open(&self.base, store);
     }
 
+    /// Opens the store once more, as another process does.
+    pub(crate) fn beside(&self) -> Branches {
+        open(&self.base, self.store.as_ref().expect("it has a store"))
+    }
+
     /// Returns whether so many bytes of data are stored. On a disk it is not known, since it keeps
     /// what branches are synced with.
     pub(crate) fn has_stored(&self, bytes: u64) -> bool {

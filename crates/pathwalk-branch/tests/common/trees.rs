@@ -64,6 +64,13 @@ pub(crate) struct Rest {
     first: Vec<u8>,
 }
 
+impl Rest {
+    #[allow(dead_code, reason = "not every test uses all of it")]
+    pub(crate) fn without_times(&self) -> String {
+        format!("{:?} {} {:?} {:?}", self.owner, self.links, self.xattrs, self.first.escape_ascii().to_string())
+    }
+}
+
 /// Looks at the rest of all nodes.
 pub(crate) fn look_closely(context: &Context) -> BTreeMap<Vec<u8>, (Node, Rest)> {
     let mut first = BTreeMap::new();

@@ -6,12 +6,12 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pathwalk::{Credentials, Vfs};
-use pathwalk_branch::Branches;
+use pathwalk_branch::{Branches, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
 
 #[test]
 fn directories_that_are_swapped_for_links_lead_nowhere() {
-    let rounds = std::env::var("PATHWALK_BRANCH_SWAPS").map_or(20, |rounds| rounds.parse().expect("it is a number"));
+    let rounds = std::env::var("PATHWALK_BRANCH_SWAPS").map_or(1000, |rounds| rounds.parse().expect("it is a number"));
     let place = tempfile::tempdir().unwrap();
     let (inside, outside) = (place.path().join("inside"), place.path().join("outside"));
     for dir in ["d/sub", "d/other"] {
@@ -43,7 +43,12 @@ fn directories_that_are_swapped_for_links_lead_nowhere() {
             _ = context.write(format!("/d/other/{}", round % 7), "new");
             _ = context.remove_file(format!("/d/other/{}", (round + 3) % 7));
             _ = context.rename("/d/sub/file", "/d/other/file");
-            match branches.commit("work") {
+            // Of all, or of a part.
+            let committing = match round % 2 {
+                0 => branches.commit("work"),
+                _ => branches.commit_paths("work", &["/d"], &Resolution::default()),
+            };
+            match committing {
                 Ok(()) => committed += 1,
                 Err(_) => refused += 1,
             }

@@ -53,9 +53,14 @@ fn parse(given: &OsStr) -> anyhow::Result<(Vec<u8>, Answer)> {
             bail!("--resolve \"{}\": write a path, \"=\", and ours, theirs, merge or left", escaped(std::path::Path::new(given)))
         }
     };
-    let path = parts.map_or(&b""[..], |(path, _)| path);
-    let path = path.strip_prefix(b"/").unwrap_or(path);
-    Ok(([b"/", path].concat(), answer))
+    Ok((rooted(parts.map_or(&b""[..], |(path, _)| path)), answer))
+}
+
+/// Returns a path that begins at the root of the branch.
+pub(crate) fn rooted(path: &[u8]) -> Vec<u8> {
+    let path = path.strip_prefix(b"./").unwrap_or(path);
+    let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
+    [b"/", &path[start..]].concat()
 }
 
 #[cfg(test)]
@@ -67,6 +72,10 @@ mod tests {
         let parsed = |given: &str| parse(OsStr::new(given)).ok();
         assert_eq!(parsed("/a=b=ours"), Some((b"/a=b".to_vec(), Answer::Ours)));
         assert_eq!(parsed("a/=merge"), Some((b"/a/".to_vec(), Answer::Merge)));
+        assert_eq!(
+            [&b"a"[..], b"//a/b/", b"./a", b"/", b""].map(rooted),
+            [&b"/a"[..], b"/a/b/", b"/a", b"/", b"/"].map(Vec::from)
+        );
         assert_eq!([parsed("/a"), parsed("/a=mine"), parsed("")], [const { None }; 3]);
     }
 }

@@ -8,11 +8,13 @@
 //! What always holds: the directory itself is changed by `commit` and `apply` alone, and by nothing
 //! if `commit` reports conflicts.
 
-mod answers;
+pub(crate) mod answers;
 pub(crate) mod place;
 pub(crate) mod shown;
 pub(crate) mod written;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,6 +41,8 @@ Examples:
       what they changed; without sync, up to five seconds before
   pathwalk umount /mnt && pathwalk branch commit work
       makes that the content of the directory
+  pathwalk branch commit work src/main.rs docs
+      of these alone; the rest stays in the branch
   pathwalk branch rebase work
       takes over what the directory has got since
   pathwalk branch commit work --merge --resolve /config=ours
@@ -133,12 +137,16 @@ enum Command {
         file: PathBuf,
     },
     /// Apply what a branch changed to the branch of which it was made, or to the base; then the
-    /// branch is gone
+    /// branch is gone, or has the rest
     #[command(after_help = exits::short(exits::BRANCH_COMMIT), after_long_help = exits::short(exits::BRANCH_COMMIT))]
     Commit {
         /// Name of the branch
         #[arg(value_name = "NAME")]
         name: String,
+        /// Paths from the root of the branch on, of which it is committed what was changed there
+        /// and below; all else stays in the branch [default: all]
+        #[arg(value_name = "PATH")]
+        paths: Vec<OsString>,
         #[command(flatten)]
         answers: Answers,
         /// Print conflicts as JSON
@@ -228,9 +236,14 @@ fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
         Command::Note { name, note } => there()?.set_note(name, note)?,
         Command::Diff { name, form, json } => return diff(&there()?, name, *form, *json),
         Command::Apply { form, file } => written::apply(&place.base, *form, file)?,
-        Command::Commit { name, answers, json } => {
+        Command::Commit { name, paths, answers, json } => {
             let resolution = answers.resolution()?;
-            return answered(there()?.commit_with(name, &resolution), *json);
+            let paths: Vec<_> = paths.iter().map(|path| answers::rooted(path.as_bytes())).collect();
+            let committed = match &paths[..] {
+                [] => there()?.commit_with(name, &resolution),
+                paths => there()?.commit_paths(name, paths, &resolution),
+            };
+            return answered(committed, *json);
         }
         Command::Rebase { name, answers, json } => {
             let resolution = answers.resolution()?;

@@ -3,9 +3,11 @@
 //! What always holds: nothing is committed that the caller did not ask for. Where something fails,
 //! the branch is kept.
 
-use pathwalk_branch::{Branches, Change, Conflict, Error};
+use pathwalk_branch::{Branches, Change, Conflict, Error, Resolution};
+use pathwalk_output::program;
 
 use super::chosen::Origin;
+use super::notable::Notable;
 use super::options::TryArgs;
 use super::question::{self, Answer};
 use super::run::Ran;
@@ -26,15 +28,17 @@ pub(super) enum Fate {
 
 /// Does with the branch what the options say, and tells what was done.
 pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyhow::Result<()> {
-    let Ran { chosen, outcome, .. } = ran;
+    let chosen = &ran.chosen;
     // Anew, since the base may have changed in ways that were not reported yet.
     let branches = place.open_unmounted(Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
+    // Before the branch may be gone.
+    let notable = if args.json { told::notable(&branches, &chosen.name, &changes, &place.base)? } else { Notable::default() };
     if !args.json {
         told::summary(&branches, &chosen.name, &changes, &place.base)?;
     }
     let fate = decide(args, &branches, ran, &changes, code)?;
-    if args.json { told::json(chosen, &changes, &fate, outcome, code) } else { told::fate(args, chosen, &fate) }
+    if args.json { told::json(ran, &changes, &notable, &fate, code) } else { told::fate(args, chosen, &fate) }
 }
 
 fn decide(
@@ -60,11 +64,32 @@ fn decide(
     let answer = if is_said { None } else { question::ask(branches, name, changes)? };
     match answer {
         Some(Answer::Commit) => commit(branches, name),
+        Some(Answer::Some(paths)) => commit_some(branches, name, &paths),
         Some(Answer::Drop) => {
             branches.drop(name)?;
             Ok(Fate::Dropped)
         }
         _ => Ok(Fate::Kept),
+    }
+}
+
+/// Commits some paths. The rest is kept.
+fn commit_some(branches: &Branches, name: &str, paths: &[Box<[u8]>]) -> anyhow::Result<Fate> {
+    match branches.commit_paths(name, paths, &Resolution::default()) {
+        Ok(()) if branches.diff(name)?.is_empty() => {
+            branches.drop(name)?;
+            Ok(Fate::Committed)
+        }
+        Ok(()) => {
+            eprintln!("committed what was chosen; the rest is");
+            Ok(Fate::Kept)
+        }
+        Err(Error::Conflicts { conflicts, .. }) => Ok(Fate::Conflicts(conflicts)),
+        Err(error @ Error::Together { .. }) => {
+            program::complain(&error.into());
+            Ok(Fate::Kept)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

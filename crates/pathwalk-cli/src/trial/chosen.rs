@@ -12,6 +12,9 @@ use super::options::TryArgs;
 /// The name for commands whose own name has no letters.
 const NAMELESS: &str = "try";
 
+/// The name for a server's branch.
+const SERVED: &str = "served";
+
 /// The branch.
 pub(super) struct Chosen {
     pub(super) name: String,
@@ -30,7 +33,8 @@ pub(super) enum Origin {
 /// Finds or makes the branch.
 pub(super) fn choose(args: &TryArgs, branches: &Branches) -> anyhow::Result<(Chosen, Branch)> {
     let of = args.fork_of.as_deref();
-    let Some(name) = &args.branch else { return made_up(&args.command[0], of, branches) };
+    let command = args.command.first().map_or(OsStr::new(SERVED), |command| command);
+    let Some(name) = &args.branch else { return made_up(command, of, branches) };
     match branches.fork(of, name) {
         Ok(branch) => Ok((Chosen { name: name.clone(), origin: Origin::New }, branch)),
         Err(Error::Exists(_)) if of.is_none() => Ok((Chosen { name: name.clone(), origin: Origin::Kept }, branches.get(name)?)),

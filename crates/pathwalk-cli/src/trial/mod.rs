@@ -5,18 +5,21 @@
 //! - [`chosen`]: the branch, which is made or gone on with;
 //! - [`run`](mod@run): the command, while the branch is served, or with [`overlay`] in its place;
 //! - [`after`]: what becomes of the branch; [`question`] asks, [`told`] tells;
-//! - [`notable`]: what is told first.
+//! - [`notable`]: what is told first;
+//! - [`server`]: requests of other programs, and [`mcp`]: those of agents.
 //!
 //! What always holds: the exit code is that of the command, also if a commit has conflicts. What
 //! fails before the command runs, or keeps the branch from being compared, is [`NOT_TRIED`].
 
 mod after;
 mod chosen;
+mod mcp;
 mod notable;
 pub(crate) mod options;
 mod overlay;
 mod question;
 mod run;
+mod server;
 mod told;
 
 use std::path::{Path, PathBuf};
@@ -51,6 +54,9 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
     let directory = std::env::current_dir().context("the working directory")?;
     let base = if args.everything { Path::new("/") } else { args.base.as_deref().unwrap_or(&directory) };
     let place = Place::find(base, args.store.as_deref())?;
+    if args.server || args.mcp {
+        return server::serve(args, &place, &directory);
+    }
     let ran = run::run(args, &place, &directory)?;
     let code = match ran.outcome.how {
         Ended::Exited(code) => code,

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use pathwalk::{Context, FileType};
 use pathwalk_branch::Change;
+use serde_json::{Value, json};
 
 /// The most paths that are named of a kind.
 const MOST: usize = 5;
@@ -44,6 +45,19 @@ impl Notable {
         }
         found.unversioned = unversioned(changes, base);
         found
+    }
+
+    /// Returns them as JSON, all of each kind.
+    pub(super) fn json(&self) -> Value {
+        let texts = |paths: &BTreeSet<Vec<u8>>| {
+            let texts = paths.iter().map(|path| String::from_utf8_lossy(path).into_owned());
+            texts.collect::<Vec<_>>()
+        };
+        json!({
+            "programs": texts(&self.executables),
+            "dotfiles": texts(&self.dotfiles),
+            "no_copy_in_git": texts(&self.unversioned),
+        })
     }
 
     /// Returns them as lines, those of each kind together.

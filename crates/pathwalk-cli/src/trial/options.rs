@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use pathwalk_try::Network;
+use serde::Deserialize;
 
 /// The text below the options of `pathwalk try`.
 pub(crate) const TRY_EXAMPLES: &str = "\
@@ -27,6 +28,8 @@ Examples:
       a cache that is written for real
   pathwalk try --hide ~/.ssh --net none -- ./unknown
       with less to see, and without a network
+  pathwalk try --mcp
+      for an agent; --server is for other programs: see docs/agents.md
 
 What it protects from, and what not, is in docs/try.md. It is no virtual
 machine.";
@@ -48,18 +51,8 @@ pub(crate) struct TryArgs {
     /// Take / as the base, so that what is written elsewhere goes into the branch, too
     #[arg(long, conflicts_with = "base")]
     pub(crate) everything: bool,
-    /// Path that is written for real, a cache for example; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) rw: Vec<PathBuf>,
-    /// Path that cannot be written, also within the base; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) ro: Vec<PathBuf>,
-    /// Path that is empty for the command; may be repeated
-    #[arg(long, value_name = "PATH")]
-    pub(crate) hide: Vec<PathBuf>,
-    /// Network of the command
-    #[arg(long, value_name = "NETWORK", value_enum, default_value_t = Net::Host)]
-    pub(crate) net: Net,
+    #[command(flatten)]
+    pub(crate) sight: Sight,
     /// What shows the branch to the command: "overlay" is quicker where many files are made, and
     /// needs a base that stays as it is; "auto" is that where it is as a plain directory
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Wanted::Fuse)]
@@ -76,9 +69,39 @@ pub(crate) struct TryArgs {
     /// Print what was changed, and what became of it, as JSON on the last line of standard output
     #[arg(long)]
     pub(crate) json: bool,
+    /// Take requests to run commands and to look at what they did, a JSON object a line, from
+    /// standard input, and answer on standard output
+    #[arg(long, group = "serves", conflicts_with_all = ["commit_if_ok", "json", "engine"])]
+    pub(crate) server: bool,
+    /// Do so on a socket that is made here, for several programs at once
+    #[arg(long, value_name = "PATH", requires = "server")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Be a server of the Model Context Protocol on standard input and standard output
+    #[arg(long, group = "serves", conflicts_with_all = ["server", "commit_if_ok", "json", "engine"])]
+    pub(crate) mcp: bool,
+    /// Refuse requests to commit, so that it is left to you
+    #[arg(long, requires = "serves")]
+    pub(crate) no_commit: bool,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present = "serves", conflicts_with = "serves", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// What a command sees beside the branch.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Sight {
+    /// Path that is written for real, a cache for example; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rw: Vec<PathBuf>,
+    /// Path that cannot be written, also within the base; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ro: Vec<PathBuf>,
+    /// Path that is empty for the command; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) hide: Vec<PathBuf>,
+    /// Network of the command
+    #[arg(long, value_name = "NETWORK", value_enum, default_value_t = Net::Host)]
+    pub(crate) net: Net,
 }
 
 /// The arguments of the process inside.
@@ -100,7 +123,8 @@ pub(crate) enum Wanted {
 }
 
 /// The network of the command.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Net {
     /// That of the machine
     Host,

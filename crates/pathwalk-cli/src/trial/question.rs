@@ -4,26 +4,38 @@
 //! kept.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{BufRead, BufReader, ErrorKind, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
+use pathwalk::FileType;
 use pathwalk_branch::{Branches, Change};
 use pathwalk_changes::patch;
 use signal_hook::consts::SIGINT;
 
-use crate::branch::written;
+use crate::branch::{shown, written};
 
 /// The exit code after an interrupt, as shells have it.
 const INTERRUPTED: i32 = 130;
 
 /// The answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     Keep,
     Commit,
+    /// These paths are committed, and the rest is kept.
+    Some(Vec<Box<[u8]>>),
+    Drop,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    Keep,
+    Commit,
+    Some,
     Drop,
     Look,
 }
@@ -39,29 +51,68 @@ pub(super) fn ask(branches: &Branches, name: &str, changes: &[Change]) -> anyhow
     // The branch is stored: nothing is lost.
     signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&asks)).context("handling signals")?;
     loop {
-        write!(terminal, "[k]eep, [c]ommit, [d]rop or [l]ook? ").context("writing to the terminal")?;
+        write!(terminal, "[k]eep, [c]ommit, [s]ome, [d]rop or [l]ook? ").context("writing to the terminal")?;
         let mut line = String::new();
         input.read_line(&mut line).context("reading from the terminal")?;
-        let Some(answer) = read(&line) else { continue };
-        if answer != Answer::Look {
-            asks.store(false, Ordering::Relaxed);
-            return Ok(Some(answer));
-        }
-        // Interrupts are the pager's.
+        let answer = match read(&line) {
+            None => continue,
+            Some(Asked::Keep) => Answer::Keep,
+            Some(Asked::Commit) => Answer::Commit,
+            Some(Asked::Drop) => Answer::Drop,
+            Some(Asked::Some) => match choose(changes, &mut input, &mut terminal)? {
+                Some(paths) => Answer::Some(paths),
+                None => continue,
+            },
+            Some(Asked::Look) => {
+                // Interrupts are the pager's.
+                asks.store(false, Ordering::Relaxed);
+                look(branches, name, changes, &terminal)?;
+                asks.store(true, Ordering::Relaxed);
+                continue;
+            }
+        };
         asks.store(false, Ordering::Relaxed);
-        look(branches, name, changes, &terminal)?;
-        asks.store(true, Ordering::Relaxed);
+        return Ok(Some(answer));
     }
 }
 
 /// Reads an answer; `None` for a line that is none.
-fn read(line: &str) -> Option<Answer> {
+fn read(line: &str) -> Option<Asked> {
     let word = line.trim().to_lowercase();
-    let answers = [("keep", Answer::Keep), ("commit", Answer::Commit), ("drop", Answer::Drop), ("look", Answer::Look)];
+    let answers =
+        [("keep", Asked::Keep), ("commit", Asked::Commit), ("some", Asked::Some), ("drop", Asked::Drop), ("look", Asked::Look)];
     if line.is_empty() {
-        return Some(Answer::Keep);
+        return Some(Asked::Keep);
     }
     answers.iter().find(|(name, _)| !word.is_empty() && name.starts_with(&*word)).map(|(_, answer)| *answer)
+}
+
+/// Asks which changes are committed, one by one. What is in a new directory is no question of its
+/// own. `None` if none of them is, or the input ends.
+fn choose(changes: &[Change], input: &mut impl BufRead, terminal: &mut File) -> anyhow::Result<Option<Vec<Box<[u8]>>>> {
+    let mut chosen: Vec<Box<[u8]>> = Vec::new();
+    let mut last: Option<&[u8]> = None;
+    for change in changes {
+        // It goes with the directory, which is new.
+        if last.is_some_and(|dir| change.path().strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'))) {
+            continue;
+        }
+        let is_new_directory = matches!(change, Change::Added { kind: FileType::Directory, .. });
+        last = is_new_directory.then(|| change.path());
+        let shown = shown::changes(std::slice::from_ref(change));
+        write!(terminal, "{}: commit? [y/N] ", shown.trim_end()).context("writing to the terminal")?;
+        let mut line = String::new();
+        if input.read_line(&mut line).context("reading from the terminal")? == 0 {
+            return Ok(None);
+        }
+        if ["y", "yes"].contains(&&*line.trim().to_lowercase()) {
+            chosen.push(change.path().into());
+            if let Change::Renamed { from, .. } = change {
+                chosen.push(from.clone());
+            }
+        }
+    }
+    Ok(Some(chosen).filter(|chosen| !chosen.is_empty()))
 }
 
 /// Shows the changes as a patch in the pager.
@@ -90,8 +141,8 @@ mod tests {
     fn answers_may_be_short() {
         assert_eq!(
             ["k\n", "COMMIT\n", " d \n", "lo\n"].map(read),
-            [Answer::Keep, Answer::Commit, Answer::Drop, Answer::Look].map(Some)
+            [Asked::Keep, Asked::Commit, Asked::Drop, Asked::Look].map(Some)
         );
-        assert_eq!((read("\n"), read("yes\n"), read("")), (None, None, Some(Answer::Keep)));
+        assert_eq!((read("\n"), read("yes\n"), read("")), (None, None, Some(Asked::Keep)));
     }
 }

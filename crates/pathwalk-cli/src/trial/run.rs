@@ -1,6 +1,7 @@
 //! The command while it runs: the branch is served to it through FUSE, or taken from a layer of
 //! overlayfs afterwards.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
 use super::chosen::{self, Chosen};
-use super::options::{TryArgs, Wanted};
+use super::options::{Sight, TryArgs, Wanted};
 use super::overlay::{self, Changed};
 use crate::branch::place::{Missing, Place};
 use crate::mount::resources;
@@ -44,7 +45,8 @@ pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Re
     let outcome = (|| {
         let mut changed = overlay::take_left_behind(place, &branches, &chosen)?;
         let context = overlay::context(branch)?;
-        let mut trial = trial(args, place, directory, &chosen)?;
+        let mut trial = trial(&args.sight, place, &chosen.name, &args.command)?;
+        trial.directory = directory.to_owned();
         let (engine, layer) = overlay::engine(args, place, &branches, &chosen)?;
         trial.engine = engine;
         let outcome = serve(&trial, &context);
@@ -69,7 +71,7 @@ pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Re
 }
 
 /// Runs the command, and serves the branch to it.
-fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome> {
     let mut served: Option<Served> = None;
     let outcome = trial.run(|device, options| {
         resources::allow_descriptors();
@@ -84,16 +86,16 @@ fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-fn trial(args: &TryArgs, place: &Place, directory: &Path, chosen: &Chosen) -> anyhow::Result<Trial> {
-    let mut trial = Trial::new(&place.base, &args.command);
-    trial.directory = directory.to_owned();
-    trial.variables = vec![(VARIABLE.into(), chosen.name.clone().into())];
-    trial.writable = absolute(&args.rw)?;
-    trial.read_only = absolute(&args.ro)?;
-    trial.hidden = absolute(&args.hide)?;
+/// Returns what a command sees that runs in a branch.
+pub(super) fn trial(sight: &Sight, place: &Place, name: &str, command: &[OsString]) -> anyhow::Result<Trial> {
+    let mut trial = Trial::new(&place.base, command);
+    trial.variables = vec![(VARIABLE.into(), name.into())];
+    trial.writable = absolute(&sight.rw)?;
+    trial.read_only = absolute(&sight.ro)?;
+    trial.hidden = absolute(&sight.hide)?;
     trial.private = super::stores(place);
-    trial.network = args.net.network();
-    trial.source = format!("branch:{}", chosen.name);
+    trial.network = sight.net.network();
+    trial.source = format!("branch:{name}");
     trial.program = vec!["/proc/self/exe".into(), "try-inside".into()];
     Ok(trial)
 }

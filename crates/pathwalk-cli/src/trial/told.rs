@@ -6,13 +6,14 @@ use std::path::Path;
 
 use pathwalk_branch::{Branches, Change};
 use pathwalk_changes::summary;
-use pathwalk_try::{Ended, Outcome};
+use pathwalk_try::Ended;
 use serde_json::json;
 
 use super::after::Fate;
 use super::chosen::Chosen;
 use super::notable::{self, Notable};
 use super::options::TryArgs;
+use super::run::Ran;
 use crate::branch::{shown, written};
 use crate::output::wrap;
 
@@ -27,6 +28,15 @@ pub(super) fn summary(branches: &Branches, name: &str, changes: &[Change], base:
     writeln!(stderr)?;
     notable::tell(&Notable::of(changes, &new, base))?;
     Ok(summary::write(changes, &old, &new, width, &mut stderr)?)
+}
+
+/// Returns what is to be looked at first.
+pub(super) fn notable(branches: &Branches, name: &str, changes: &[Change], base: &Path) -> anyhow::Result<Notable> {
+    if changes.is_empty() {
+        return Ok(Notable::default());
+    }
+    let (_, new) = written::states(branches, name)?;
+    Ok(Notable::of(changes, &new, base))
 }
 
 /// Writes what became of the branch, and how to go on.
@@ -56,8 +66,15 @@ fn place(args: &TryArgs) -> String {
 }
 
 /// Writes all of it as JSON.
-pub(super) fn json(chosen: &Chosen, changes: &[Change], fate: &Fate, outcome: &Outcome, code: u8) -> anyhow::Result<()> {
+pub(super) fn json(
+    Ran { chosen, outcome, .. }: &Ran,
+    changes: &[Change],
+    notable: &Notable,
+    fate: &Fate,
+    code: u8,
+) -> anyhow::Result<()> {
     let mut value = shown::changes_json(changes);
+    value["look_first"] = notable.json();
     value["branch"] = json!(chosen.name);
     value["exit_code"] = json!(code);
     value["signal"] = match outcome.how {

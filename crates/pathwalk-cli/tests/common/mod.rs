@@ -4,6 +4,7 @@
 
 pub(crate) mod mounts;
 pub(crate) mod pty;
+pub(crate) mod server;
 pub(crate) mod trial;
 
 use std::ffi::OsStr;

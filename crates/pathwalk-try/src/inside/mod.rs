@@ -30,7 +30,7 @@ use rustix::thread::UnshareFlags;
 use crate::channel::{Channel, Message};
 use crate::error::{Failed, While};
 use crate::mounting;
-use crate::plan::{Mapping, Network, Plan, Tree};
+use crate::plan::{Mapping, Network, Plan, Session, Tree};
 use pathwalk_overlay::Layer;
 
 /// The exit code of a process that could not do its part. The caller is told why.
@@ -91,6 +91,9 @@ fn prepare(channel: &Channel) -> Result<(), Failed> {
     match fork()? {
         None => {
             end_with_parent()?;
+            if plan.session == Session::Own {
+                rustix::process::setsid().doing("beginning a session")?;
+            }
             // While its path is what it is outside.
             let input = input::protect();
             room::furnish(&plan, tree)?;

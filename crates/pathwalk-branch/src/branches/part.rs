@@ -1,0 +1,143 @@
+//! The commit of some paths of a branch. The rest stays in it.
+
+use std::collections::BTreeSet;
+
+use pathwalk::FileType;
+
+use super::{Branch, Branches, Listed, find};
+use crate::branch::Inner;
+use crate::commit::resolution::Resolution;
+use crate::commit::resolve::part::{Taken, take_back};
+use crate::diff::Change;
+use crate::error::Error;
+use crate::rows::Row;
+use crate::tree::Tree;
+
+impl Branches {
+    /// Commits what a branch changed at these paths and below them, as
+    /// [`commit_with`](Self::commit_with) does all of it. The rest stays in the branch, which takes
+    /// over what was committed; where that has conflicts, a [`rebase`](Self::rebase) is left to the
+    /// caller. A `Vfs` that has the branch keeps what it was; [`get`](Self::get) returns the new
+    /// one.
+    ///
+    /// Nothing is done where that would take apart what hangs together
+    /// ([`Together`](Error::Together)): the two paths of a rename, all new names of a file, a new
+    /// or removed directory and what is in it. A directory that was renamed and is not among the
+    /// paths stays where it was, and what was changed in it is changed there.
+    ///
+    /// The commit is durable as a whole, and then the branch without what was committed is. After a
+    /// crash in between, the branch has it still.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, Error, Resolution};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/old", 0o644)?;
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::new(base.clone())?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/good", "text")?;
+    /// work.write("/bad", "text")?;
+    /// work.rename("/old", "/new")?;
+    /// let answers = Resolution::default();
+    /// branches.commit_paths("work", &[b"/good"], &answers)?;
+    /// assert!(base.stat("/good").is_ok() && base.stat("/bad").is_err());
+    /// assert_eq!(branches.diff("work")?.len(), 2);
+    /// let refused = branches.commit_paths("work", &[b"/new"], &answers);
+    /// assert!(matches!(refused, Err(Error::Together { .. })));
+    /// branches.commit_paths("work", &[b"/new", b"/old"], &answers)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit_paths(&self, name: &str, paths: &[impl AsRef<[u8]>], resolution: &Resolution) -> Result<(), Error> {
+        let paths: Vec<&[u8]> = paths.iter().map(AsRef::as_ref).collect();
+        let part = format!("{name}.part");
+        super::check_name(&part)?;
+        // One that a crash has left: it was not committed, or the commit was finished.
+        match self.drop(&part) {
+            Ok(()) | Err(Error::NoBranch(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let rest = self.part(name, &part, &paths)?;
+        if let Err(error) = self.commit_with(&part, resolution) {
+            // What this fails with is less than what failed before.
+            let _ = self.drop(&part);
+            return Err(error);
+        }
+        self.replace(name, rest)?;
+        match self.rebase(name, &Resolution::default()) {
+            Err(Error::Conflicts { .. }) => Ok(()),
+            rebased => rebased,
+        }
+    }
+
+    /// Makes a branch of a part of another one. Returns the tree of the rest.
+    fn part(&self, name: &str, part: &str, paths: &[&[u8]]) -> Result<Tree<Row>, Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.part(&self.shared, name, part, paths);
+        }
+        let mut table = self.table.lock();
+        let of = find(&table, name)?;
+        let (tree, rest) = parts(&of.branch.0, &of.forked, paths)?;
+        let listed = Listed {
+            branch: Branch(Inner::new(&self.shared, tree, None)),
+            parent: of.parent.clone(),
+            forked: of.forked.clone(),
+            created: self.shared.now(),
+            note: String::new(),
+        };
+        table.insert(part.to_owned(), listed);
+        Ok(rest)
+    }
+
+    fn replace(&self, name: &str, tree: Tree<Row>) -> Result<(), Error> {
+        if let Some(stored) = self.in_store() {
+            return stored.replace(&self.shared, name, &tree);
+        }
+        if let Some(listed) = self.table.lock().get_mut(name) {
+            listed.branch = Branch(Inner::new(&self.shared, tree, None));
+        }
+        Ok(())
+    }
+}
+
+/// Returns what a branch changed at these paths, and what it changed elsewhere, both since this
+/// state.
+pub(crate) fn parts(branch: &Inner, forked: &Tree<Row>, paths: &[&[u8]]) -> Result<(Tree<Row>, Tree<Row>), Error> {
+    let ours = branch.without_orphans(branch.snapshot(), &BTreeSet::new());
+    let changes = crate::diff::changes(&branch.shared, forked, &ours);
+    for path in paths {
+        if !changes.iter().any(|change| change.paths().any(|of| is_within(of, path))) {
+            return Err(Error::Unchanged((*path).into()));
+        }
+    }
+    let is_chosen = |of: &[u8]| paths.iter().any(|path| is_within(of, path));
+    // What was moved into a new directory is there with that alone.
+    let is_new = |change: &&Change| matches!(change, Change::Added { kind: FileType::Directory, .. });
+    let new: BTreeSet<&[u8]> = changes.iter().filter(is_new).map(Change::path).collect();
+    for path in changes.iter().flat_map(Change::paths).filter(|path| is_chosen(path)) {
+        let above = (1..path.len()).filter(|end| path[*end] == b'/').map(|end| &path[..end]);
+        if let Some(dir) = above.into_iter().find(|dir| new.contains(dir) && !is_chosen(dir)) {
+            return Err(Error::Together { path: path.into(), with: dir.into() });
+        }
+    }
+    let onto = Inner::new(&branch.shared, forked.clone(), None);
+    let without = |is_taken: &dyn Fn(&[u8]) -> bool| {
+        let (path, with) = match take_back(&onto, (forked, &ours), is_taken).map_err(Error::base("look at the base"))? {
+            Taken::Done(tree) => return Ok(tree),
+            Taken::Together([path, with]) => (path, with),
+            // A removed directory had another name of a file that was changed, say.
+            Taken::Conflicts(conflicts) => {
+                let with = conflicts.into_iter().next().map_or_else(|| b"/"[..].into(), |conflict| conflict.path);
+                (paths.first().copied().unwrap_or(b"/").into(), with)
+            }
+        };
+        Err(Error::Together { path, with })
+    };
+    Ok((without(&|of| !is_chosen(of))?, without(&is_chosen)?))
+}
+
+/// Returns whether a path is another one, or below it.
+fn is_within(of: &[u8], path: &[u8]) -> bool {
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
