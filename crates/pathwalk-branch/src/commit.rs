@@ -196,7 +196,7 @@ fn settle(
     loop {
         let now = three.clone();
         let (ours, theirs) = (Side::new(&now.common, &now.ours), Side::new(&now.common, &now.theirs));
-        let mut found = checks::conflicts(&onto.shared.base, &now.common, &ours, &theirs, onto.shared.root);
+        let mut found = checks::conflicts(&onto.shared, &now.common, &ours, &theirs);
         if found.is_empty() {
             let (from, to) = match side {
                 Onto::Theirs => (&ours, &theirs),

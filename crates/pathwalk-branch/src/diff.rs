@@ -17,7 +17,7 @@ use bitflags::bitflags;
 use pathwalk::FileType;
 
 pub(crate) use groups::{Group, Groups, before, extras};
-pub(crate) use names::{DEEPEST, Moves, Named, old_way, path_at, path_of};
+pub(crate) use names::{DEEPEST, Moves, Named, old_way, path_at};
 pub(crate) use paths::Paths;
 
 use crate::branch::Shared;
