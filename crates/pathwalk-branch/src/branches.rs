@@ -11,8 +11,8 @@ mod commit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use commit::no_conflicts;
 use commit::recover;
+pub(crate) use commit::{no_conflicts, note_of_undo};
 use parking_lot::Mutex;
 use pathwalk::{Context, Timestamp};
 
@@ -92,7 +92,12 @@ struct Listed {
     forked: Tree<Row>,
     created: Timestamp,
     note: String,
+    /// The undo of its commit onto the base, which has failed and may be finished yet.
+    undo: Option<Undo>,
 }
+
+/// The name of the branch that takes a commit back, and its tree.
+type Undo = (String, Tree<Row>);
 
 /// What is known of a branch.
 ///
@@ -224,7 +229,7 @@ impl Branches {
         };
         let branch = Branch(Inner::new(&self.shared, forked.clone(), None));
         let (parent, created) = (parent.map(str::to_owned), self.shared.now());
-        let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new() };
+        let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new(), undo: None };
         table.insert(name.to_owned(), listed);
         Ok(branch)
     }

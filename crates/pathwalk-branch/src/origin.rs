@@ -121,11 +121,13 @@ impl Origin {
     }
 
     fn find(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
-        if let Some(handle) = &trace.handle
-            && let Ok(found) = base.decode_handle(handle)
-            && self.is(base, &found, trace)?
-        {
-            return Ok(found);
+        if let Some(handle) = &trace.handle {
+            match base.decode_handle(handle) {
+                Ok(found) if self.is(base, &found, trace)? => return Ok(found),
+                // They do not say that the node is gone, which may have another path by now.
+                Err(errno @ (Errno::EIO | Errno::ENOMEM)) => return Err(errno),
+                _ => {}
+            }
         }
         let path = trace.path.as_deref().ok_or(Errno::ESTALE)?;
         let mut found = base.root().clone();

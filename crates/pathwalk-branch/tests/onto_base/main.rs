@@ -5,6 +5,7 @@ mod common;
 mod crashes;
 mod processes;
 mod swapped;
+mod undone;
 
 use common::Ground;
 use common::trees::{change_more, differences, look, look_closely};

@@ -49,6 +49,17 @@ pub(super) fn tree_over_base(
     Ok(rebased.map(|settled| inner.without_orphans(settled.merged, &settled.orphans)))
 }
 
+/// Returns the tree of a branch that has kept what a commit changed, over the base as that is after
+/// the commit: all that the branch has stays as it is, and is compared with what the base has now.
+pub(crate) fn over_committed(inner: &Inner) -> Result<Tree<Row>, Errno> {
+    let tree = inner.snapshot();
+    // The branch has all names that the commit has changed, of which a second name is no move.
+    let since = Since { tree: Tree::default(), ..Since::new(&Plan::of(inner, &tree))? };
+    let mut moving = Moving { inner, since: &since, tree: tree.clone(), lost: Vec::new() };
+    moving.all()?;
+    Ok(moving.tree)
+}
+
 /// Returns the tree of a branch over the base as it is now, or the conflicts that are open.
 fn rebased(inner: &Inner, tree: &Tree<Row>, resolution: &Resolution) -> Result<Result<Settled, Vec<Conflict>>, Errno> {
     let since = Since::new(&Plan::of(inner, tree))?;
