@@ -74,12 +74,13 @@ impl Stored {
         undo_name: Option<&str>,
     ) -> Result<(), Error> {
         let branch = self.get(shared, name)?;
-        let (mut refused, mut is_kept) = (None, false);
+        // It keeps the nodes of the base, so that they are known when they have other paths.
+        let (mut refused, mut kept) = (None, None);
         let mut keep = |tree: Tree<Row>| {
             let Some(undo) = undo_name else { return Ok(()) };
-            let kept = self.keep_for_undo(shared, (undo, name), &tree);
-            is_kept = kept.is_ok();
-            kept.map_err(|error| {
+            let stored = self.keep_for_undo(shared, (undo, name), &tree);
+            kept = stored.is_ok().then_some(tree);
+            stored.map_err(|error| {
                 refused = Some(error);
                 Errno::EIO
             })
@@ -93,12 +94,14 @@ impl Stored {
             Ok(Outcome::Refused(conflicts)) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
             Ok(Outcome::Done(done)) => {
                 self.committed(&shared.base, *done)?;
-                self.settle_undos(shared)
+                let settled = self.settle_undos(shared);
+                drop(kept);
+                settled
             }
             Err(failure) => {
                 // What is left of it may be finished yet.
                 let is_over = onto_base::is_under_way(shared.base.context()) == Ok(false);
-                if let Some(undo) = undo_name.filter(|_| is_kept && is_over) {
+                if let Some(undo) = undo_name.filter(|_| kept.is_some() && is_over) {
                     // What cannot be dropped is dropped by the next list of branches.
                     _ = self.forget_undo(&shared.base, undo);
                 }
