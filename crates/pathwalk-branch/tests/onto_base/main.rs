@@ -1,5 +1,6 @@
 //! Commits onto the base itself.
 
+mod answered;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
