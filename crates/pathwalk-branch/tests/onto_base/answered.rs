@@ -19,8 +19,8 @@ enum Killed {
     Rebase,
 }
 
-/// Changes the base, also where [`work`] changes the branch. Of files that the branch shows in part,
-/// it changes none.
+/// Changes the base, also where [`work`] changes the branch. It changes no file that the branch shows
+/// in part.
 fn change_base(base: &Context) {
     base.write("/gone/file", "of the base").unwrap();
     base.write("/in-base", "of the base").unwrap();
