@@ -105,6 +105,9 @@ impl Kind {
 
     /// Returns the program without what cannot be compared on this file system.
     pub(crate) fn adapted(self, mut program: Program) -> Program {
+        if !self.is_branch() {
+            program.settings -= Settings::REBASES;
+        }
         if self != Kind::Memfs {
             program.steps.retain(|step| !step.op.changes_mounts());
             program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
@@ -339,7 +342,7 @@ impl Base {
             Base::Host(host) => host.tree(settings),
             Base::Branches(base) => {
                 let of_branches = matches!(**base, Base::Memory).then(|| Arc::clone(clock));
-                Ok(Tree::Branches(Arc::new(Grown::new(base.tree(settings, clock)?, of_branches))))
+                Ok(Tree::Branches(Arc::new(Grown::new(base.tree(settings, clock)?, settings, of_branches))))
             }
         }
     }

@@ -132,6 +132,7 @@ fn settings(rng: &mut Dice, names: &Names) -> Settings {
         (Settings::PACED_MEMO, 10),
         (Settings::DIRECTORIES_MEMO, 25),
         (Settings::ASK_ATTRIBUTES, 15),
+        (Settings::REBASES, 50),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
     // An open file without a name keeps its former directories, which count. Where its name was

@@ -68,6 +68,8 @@ bitflags! {
         const NODIRATIME = 1 << 20;
         /// The engine's file system requires that attributes are asked for at each use.
         const ASK_ATTRIBUTES = 1 << 21;
+        /// Branches are rebased before each fork of them and before each commit.
+        const REBASES = 1 << 22;
         /// The file system has room for few nodes.
         const FEW_NODES = 1 << 24;
         /// The file system has room for few pages.

@@ -296,7 +296,10 @@ impl Base {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&b""[..], &path[..]),
         };
-        let dir = self.context.lookup_at(&self.root, dir, AtFlags::EMPTY_PATH).map_err(|_| Errno::ESTALE)?;
+        let dir = match self.context.lookup_at(&self.root, dir, AtFlags::EMPTY_PATH) {
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Err(Errno::ESTALE),
+            dir => dir?,
+        };
         match self.lookup(&dir, name)? {
             Some(found) if found.node_id() == node.node_id() => Ok((dir, name.into())),
             _ => Err(Errno::ESTALE),

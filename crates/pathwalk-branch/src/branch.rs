@@ -53,7 +53,7 @@ use siphasher::sip::SipHasher13;
 
 pub(crate) use copy_up::{KEPT_INODE_FLAGS, copied_up, shows_base_alone};
 pub(crate) use data::BaseFiles;
-pub(crate) use find::{Found, number_of};
+pub(crate) use find::{Found, number_of, shows_of_base};
 pub(crate) use listing::BaseNames;
 pub(crate) use live::Way;
 pub(crate) use names::count_names;
@@ -182,9 +182,17 @@ impl Inner {
         without(tree, orphans)
     }
 
-    /// Gives the nodes without a name, which one tree of this branch has, to another.
+    /// Gives the nodes without a name, which one tree of this branch has, to another. Those that
+    /// have names there are as they are there.
     pub(crate) fn keep_orphans(&self, from: &Tree<Row>, to: &mut Tree<Row>) {
-        for number in self.live.lock().orphans() {
+        let mut live = self.live.lock();
+        for number in live.orphans() {
+            let origin = record(from, number).and_then(|record| record.origin.as_ref());
+            let shows = origin.is_some_and(|origin| find::shows_of_base(&self.shared, to, number, origin) == Some(true));
+            if shows || record(to, number).is_some_and(|record| record.attributes.nlink > 0) {
+                live.named(number);
+                continue;
+            }
             from.with_prefix(&number.to_be_bytes()).for_each(|(key, row)| _ = to.insert(key, row.clone()));
         }
     }
@@ -192,7 +200,10 @@ impl Inner {
     /// Returns a tree of this branch without the nodes that have no name, and without these.
     pub(crate) fn without_orphans(&self, tree: Tree<Row>, more: &BTreeSet<u64>) -> Tree<Row> {
         let orphans = self.live.lock().orphans();
-        without(tree, orphans.into_iter().chain(more.iter().copied()))
+        // One may have got a name in this tree.
+        let is_unnamed = |number: &u64| record(&tree, *number).is_some_and(|record| record.attributes.nlink == 0);
+        let unnamed: Vec<u64> = orphans.into_iter().filter(is_unnamed).collect();
+        without(tree, unnamed.into_iter().chain(more.iter().copied()))
     }
 
     /// Locks the tree for a change.

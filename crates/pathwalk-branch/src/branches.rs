@@ -13,8 +13,8 @@ mod part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use commit::no_conflicts;
 use commit::recover;
+pub(crate) use commit::{no_conflicts, note_of_undo};
 use parking_lot::Mutex;
 pub(crate) use part::parts;
 use pathwalk::{Context, Timestamp};
@@ -95,7 +95,12 @@ struct Listed {
     forked: Tree<Row>,
     created: Timestamp,
     note: String,
+    /// The undo of its commit onto the base, which has failed and may be finished yet.
+    undo: Option<Undo>,
 }
+
+/// The name of the branch that takes a commit back, and its tree.
+type Undo = (String, Tree<Row>);
 
 /// What is known of a branch.
 ///
@@ -227,7 +232,7 @@ impl Branches {
         };
         let branch = Branch(Inner::new(&self.shared, forked.clone(), None));
         let (parent, created) = (parent.map(str::to_owned), self.shared.now());
-        let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new() };
+        let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new(), undo: None };
         table.insert(name.to_owned(), listed);
         Ok(branch)
     }

@@ -16,6 +16,7 @@ mod links;
 pub(crate) mod onto_base;
 pub(crate) mod resolution;
 pub(crate) mod resolve;
+pub(crate) mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -164,23 +165,25 @@ struct Settled {
 }
 
 /// Applies what a tree changed since it had `common` in common with `onto` to that branch. Returns
-/// the conflicts that are open; if there is one, nothing is done. `store` makes the new tree
-/// durable, before anything shows it; if that fails, nothing is done.
+/// the conflicts that are open; if there is one, nothing is done. `store` gets the tree of the
+/// branch as it was, and makes the new one durable, before anything shows it; if that fails,
+/// nothing is done.
 pub(crate) fn merge(
     common: &Tree<Row>,
     other: &Tree<Row>,
     (onto, side): (&Inner, Onto),
     resolution: &Resolution,
-    store: impl FnOnce(&Tree<Row>) -> Result<(), Errno>,
+    store: impl FnOnce(&Tree<Row>, &Tree<Row>) -> Result<(), Errno>,
 ) -> Result<Vec<Conflict>, Errno> {
     let mut locked = onto.lock();
     let named = onto.without_orphans(locked.clone(), &BTreeSet::new());
+    let before = named.clone();
     let (ours, theirs) = match side {
         Onto::Theirs => (other.clone(), named),
         Onto::Ours => (named, other.clone()),
     };
     match settle(Three { common: common.clone(), ours, theirs, over: Over::Parent }, (onto, side), resolution)? {
-        Ok(settled) => replace(&mut locked, onto, settled, store).map(|()| Vec::new()),
+        Ok(settled) => replace(&mut locked, onto, settled, |merged| store(&before, merged)).map(|()| Vec::new()),
         Err(open) => Ok(open),
     }
 }
@@ -201,7 +204,7 @@ fn settle_from(
     loop {
         let now = three.clone();
         let (ours, theirs) = (Side::new(&now.common, &now.ours), Side::new(&now.common, &now.theirs));
-        let mut found = checks::conflicts(&onto.shared.base, &now.common, &ours, &theirs, onto.shared.root);
+        let mut found = checks::conflicts(&onto.shared, &now.common, &ours, &theirs);
         if found.is_empty() {
             let (from, to) = match side {
                 Onto::Theirs => (&ours, &theirs),

@@ -17,10 +17,10 @@ use bitflags::bitflags;
 use pathwalk::FileType;
 
 pub(crate) use groups::{Group, Groups, before, extras};
-pub(crate) use names::{DEEPEST, Moves, Named, old_way, path_at, path_of};
+pub(crate) use names::{DEEPEST, Moves, Named, old_way, path_at};
 pub(crate) use paths::Paths;
 
-use crate::branch::Shared;
+use crate::branch::{Shared, record, shows_of_base};
 use crate::rows::{Record, Row};
 use crate::tree::Tree;
 
@@ -182,10 +182,14 @@ pub(crate) fn changes(shared: &Shared, old: &Tree<Row>, new: &Tree<Row>) -> Vec<
         found.extend(old_path(from).map(|path| Change::Removed { path, kind: from.target.kind }));
     }
     for (number, group) in groups.iter().filter(|(number, _)| !moves.is_renamed(*number)) {
-        let Some((_, record)) = group.alive(old, new, number) else { continue };
+        let Some((_, now)) = group.alive(old, new, number) else { continue };
+        let was_removed = |origin| record(old, number).is_none() && shows_of_base(shared, old, number, origin) == Some(false);
+        if now.origin.as_deref().is_some_and(was_removed) {
+            continue;
+        }
         let what = aspects(old, new, number, group);
         if let (false, Some(path)) = (what.is_empty(), paths.of(number)) {
-            found.push(Change::Changed { path, kind: record.kind(), what });
+            found.push(Change::Changed { path, kind: now.kind(), what });
         }
     }
     // Of two changes of one path, the removal comes first.

@@ -124,12 +124,24 @@ impl Origin {
     }
 
     fn find(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
-        if let Some(handle) = &trace.handle
-            && let Ok(found) = base.decode_handle(handle)
-            && self.is(base, &found, trace)?
-        {
-            return Ok(found);
+        let by_handle = match trace.handle.as_ref().map(|handle| base.decode_handle(handle)) {
+            Some(Ok(found)) if self.is(base, &found, trace)? => Some(found),
+            // They do not say that the node is gone, which may have another path by now.
+            Some(Err(errno @ (Errno::EIO | Errno::ENOMEM))) => return Err(errno),
+            _ => None,
+        };
+        match by_handle {
+            Some(found) if base.path(&found).is_some() => Ok(found),
+            // The name by which the caches know it may be gone, while it has the one that it had.
+            Some(found) => match self.find_by_path(base, trace) {
+                Err(Errno::ESTALE) => Ok(found),
+                by_path => by_path,
+            },
+            None => self.find_by_path(base, trace),
         }
+    }
+
+    fn find_by_path(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
         let path = trace.path.as_deref().ok_or(Errno::ESTALE)?;
         let mut found = base.root().clone();
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
@@ -151,16 +163,20 @@ impl Origin {
         Ok(is_same && trace.generation.is_none_or(has_generation))
     }
 
-    /// Returns what leads to the node again, as it is now.
-    pub(crate) fn trace(&self, base: &Base) -> Trace {
-        match (self.node.get(), &self.trace) {
+    /// Returns what leads to the node again, as it is now. A base that fails is an error, since a
+    /// node without a trace is lost.
+    pub(crate) fn trace(&self, base: &Base) -> Result<Trace, Errno> {
+        Ok(match (self.node.get(), &self.trace) {
             (Some(node), _) => Trace {
-                handle: base.encode_handle(node).ok(),
+                handle: match base.encode_handle(node) {
+                    Err(errno @ (Errno::EIO | Errno::ENOMEM)) => return Err(errno),
+                    handle => handle.ok(),
+                },
                 path: base.path(node),
                 generation: if self.attributes.btime.is_none() { base.generation(node).ok() } else { None },
             },
             (None, Some(trace)) => trace.clone(),
             (None, None) => Trace { handle: None, path: None, generation: None },
-        }
+        })
     }
 }

@@ -19,6 +19,7 @@ mod keeper;
 mod part;
 mod table;
 mod trees;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -39,7 +40,7 @@ use crate::rows::Row;
 use crate::store::{Applied, Batch, Lease, Snapshot, Store};
 use crate::tree::Tree;
 use encoding::{OfBranch, OfRoot, OfStore, of_time, time};
-use table::{OF_BRANCHES, RANGES, SHARED, Step, branch_key, counter};
+use table::{OF_BRANCHES, RANGES, SHARED, Step, branch_key, counter, undo_key};
 
 pub use check::Damage;
 pub use collect::Collected;
@@ -65,6 +66,17 @@ pub(crate) struct Stored {
     /// What tells values that this process has set from those of others.
     random: u64,
     values: AtomicU64,
+}
+
+/// What becomes of the parent of a branch that is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Above {
+    Stays,
+    /// It gets another root, and new forks.
+    Gets {
+        root: u64,
+        forks: u32,
+    },
 }
 
 /// The branches that are open here, by their names.
@@ -216,7 +228,8 @@ impl Stored {
         // Another process may have stored it, or dropped it, before the lease.
         let snapshot = self.snapshot()?;
         let row = self.row(&*snapshot, name)?;
-        if row.id != id {
+        let is_undo_to_be = snapshot.get(&undo_key(name)).map_err(failed())?.is_some();
+        if row.id != id || is_undo_to_be {
             return Err(Error::InUse(name.to_owned()));
         }
         let tree = self.load(&shared.base, &*snapshot, row.root).map_err(failed())?;
@@ -289,14 +302,14 @@ impl Stored {
                 let taken = self.store.lease(row.id).map_err(store_error(action))?;
                 lease = Some(taken.ok_or_else(|| Error::InUse(name.to_owned()))?);
             }
-            self.leave(step, name, &row, None)
+            self.leave(step, name, &row, Above::Stays)
         })?;
         open.remove(name);
         Ok(())
     }
 
-    /// Drops a branch in a batch. Its parent gets a new root, if it is given one.
-    fn leave(&self, step: &mut Step<'_>, name: &str, row: &OfBranch, root: Option<u64>) -> Result<(), Error> {
+    /// Drops a branch in a batch.
+    fn leave(&self, step: &mut Step<'_>, name: &str, row: &OfBranch, gets: Above) -> Result<(), Error> {
         self.check_no_forks(step.snapshot, name, row)?;
         step.delete_branch(name);
         let failed = || store_error("drop the branch");
@@ -304,7 +317,9 @@ impl Stored {
             && let Some(mut above) = step.branch(parent).map_err(failed())?
         {
             above.forks = above.forks.saturating_sub(1);
-            above.root = root.unwrap_or(above.root);
+            if let Above::Gets { root, forks } = gets {
+                (above.root, above.forks) = (root, above.forks + forks);
+            }
             step.put_branch(parent, &above).map_err(failed())?;
         }
         Ok(())

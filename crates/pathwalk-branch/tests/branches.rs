@@ -188,6 +188,26 @@ fn a_node_that_lost_its_last_name_but_one_has_a_path() {
 }
 
 #[test]
+fn a_conflict_is_told_under_a_name_that_is_there() {
+    for ground in Ground::each(|base| {
+        ["/a", "/b"].into_iter().for_each(|name| base.write(name, "old").unwrap());
+    }) {
+        let work = ground.fork(None, "work");
+        let step = ground.fork(Some("work"), "step");
+        for (context, name) in [(&work, "/b"), (&step, "/a")] {
+            context.hard_link(name, "/z").unwrap();
+            context.write("/a", "new").unwrap();
+            context.remove_file("/z").unwrap();
+        }
+        step.remove_file("/b").unwrap();
+        work.chmod("/b", 0o600).unwrap();
+        let expected =
+            [("/a".to_owned(), ConflictKind::Changed(Aspects::DATA)), ("/b".to_owned(), ConflictKind::RemovedInBranch)];
+        assert_eq!(conflicts(&ground, "step"), expected, "{}", ground.name);
+    }
+}
+
+#[test]
 fn what_moved_out_of_a_directory_that_is_gone_is_found() {
     for ground in Ground::each(|base| {
         base.create_dir_all("/d/deep/sub").unwrap();

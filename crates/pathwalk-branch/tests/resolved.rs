@@ -450,6 +450,23 @@ fn links_that_went_with_a_directory_are_counted_once() {
 }
 
 #[test]
+fn what_the_base_removed_comes_back_under_a_name_that_it_has() {
+    for ground in Ground::each(fill) {
+        let step = ground.fork(None, "step");
+        step.link("/a", "/z").unwrap();
+        step.write("/a", "branch").unwrap();
+        step.remove_file("/z").unwrap();
+        ground.base.remove_file("/a").unwrap();
+        ground.branches.catch_up();
+        ground.branches.rebase("step", &Resolution::all(Answer::Ours)).unwrap();
+        assert_eq!((text(&step, "/a"), step.stat("/z").is_err()), ("branch".to_owned(), true), "on {}", ground.name);
+        assert_eq!(step.stat("/a").unwrap().nlink, 1);
+        ground.branches.commit("step").unwrap();
+        assert_eq!((text(&ground.base, "/a"), ground.base.stat("/z").is_err()), ("branch".to_owned(), true));
+    }
+}
+
+#[test]
 fn a_rebase_onto_a_changed_base_takes_over_what_it_changed() {
     for mut ground in Ground::each(fill) {
         let step = ground.fork(None, "step");

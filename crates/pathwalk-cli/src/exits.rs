@@ -23,7 +23,7 @@ Exit codes:
   1  replay: an answer differed from the kernel's;
      explain: the path is not reached, or --want is not granted;
      branch diff: there are changes;
-     branch commit, branch rebase: there are conflicts
+     branch commit, branch undo, branch rebase: there are conflicts
   2  the command could not be carried out";
 
 /// The codes of `pathwalk replay`.
@@ -88,6 +88,13 @@ Exit codes:
 pub(crate) const BRANCH_COMMIT: &str = "\
 Exit codes:
   0  it is committed
+  1  there are conflicts, and nothing was done
+  2  it could not be done";
+
+/// The codes of `pathwalk branch undo`.
+pub(crate) const BRANCH_UNDO: &str = "\
+Exit codes:
+  0  the commit is taken back
   1  there are conflicts, and nothing was done
   2  it could not be done";
 

@@ -180,6 +180,35 @@ fn a_conflict_is_told_and_nothing_is_done() {
 }
 
 #[test]
+fn a_commit_is_taken_back_where_that_was_asked_for() {
+    let (ground, point) = (Ground::new(), Point::new());
+    let change = |name: &str| {
+        ground.does(&["fork", name], 0);
+        let mut served = ground.mount(name, &point)?;
+        fs::write(point.at("notes"), format!("of {name}")).unwrap();
+        fs::remove_file(point.at("src/main")).unwrap();
+        served.signal(Signal::TERM);
+        served.ended();
+        Some(())
+    };
+    let Some(()) = change("work") else { return };
+    assert!(ground.refuses(&["undo", "work"]).contains("commit with --undoable"));
+    ground.does(&["commit", "work", "--undoable"], 0);
+    assert_eq!((ground.read("notes"), ground.base.path().join("src/main").exists()), ("of work".to_owned(), false));
+    let told = ground.does(&["diff", "work.undo"], 1);
+    assert!(told.starts_with("M /notes  (data") && told.ends_with("\nA /src/main\n"), "{told}");
+    fs::write(ground.base.path().join("notes"), "changed since").unwrap();
+    assert!(ground.does(&["undo", "work"], 1).contains("/notes"));
+    ground.does(&["undo", "work", "--ours"], 0);
+    assert_eq!((ground.read("notes"), ground.read("src/main")), ("old".to_owned(), "text".to_owned()));
+    assert!(ground.refuses(&["undo", "work"]).contains("undo that once"));
+    change("again").unwrap();
+    ground.does(&["commit", "again", "--undoable=before again"], 0);
+    ground.does(&["commit", "before again"], 0);
+    assert_eq!(ground.read("notes"), "old");
+}
+
+#[test]
 fn a_branch_takes_over_what_its_parent_has_got() {
     let (ground, point) = (Ground::new(), Point::new());
     ground.does(&["fork", "work"], 0);

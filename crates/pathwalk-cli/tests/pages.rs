@@ -90,6 +90,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk-branch-note.1",
         "pathwalk-branch-rebase.1",
         "pathwalk-branch-show.1",
+        "pathwalk-branch-undo.1",
         "pathwalk-branch.1",
         "pathwalk-completions.1",
         "pathwalk-explain.1",
@@ -103,7 +104,7 @@ fn there_is_a_page_for_each_command() {
         "pathwalk.1",
     ];
     assert_eq!(names, expected);
-    assert!(told.contains("28 pages"), "{told}");
+    assert!(told.contains("29 pages"), "{told}");
     assert_eq!(std::fs::read_to_string(pages.join("pathwalk.1")).unwrap(), written(&["man"]));
     for name in names {
         renders(&pages.join(name));

@@ -3,15 +3,17 @@
 //! A program is cut into acts, between which the file system is mounted anew. The first act makes
 //! the base. The next works on a branch of it, the next on a fork of that, and so on. After two
 //! acts on forks, all of them are committed, each onto its parent, and a fork in which all was
-//! removed is dropped. At the end of the program all is committed onto the base. The kernel's side
-//! does nothing of that, and must be equal.
+//! removed is dropped. At the end of the program all is committed onto the base. In some programs,
+//! each branch is rebased before it is forked or committed, and a second fork of the same parent
+//! takes over by a rebase what the first one has committed. The kernel's side does nothing of that,
+//! and must be equal.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, Result};
 use pathwalk::{Credentials, FileSystem, Timestamp, Vfs};
-use pathwalk_branch::{Branch, Branches, Options};
+use pathwalk_branch::{Branch, Branches, Options, Resolution};
 
 use super::Tree;
 use crate::cast::ROOT;
@@ -29,6 +31,7 @@ const BUDGET: u64 = 16 << 20;
 /// A base with its branches.
 pub(crate) struct Grown {
     base: Tree,
+    is_rebased: bool,
     clock: Option<Arc<AtomicU32>>,
     state: Mutex<State>,
 }
@@ -41,14 +44,17 @@ struct State {
     depth: usize,
 }
 
+/// The second fork of a parent.
+const SECOND: &str = "second";
+
 fn name(depth: usize) -> String {
     format!("fork {depth}")
 }
 
 impl Grown {
     /// Creates a base without branches. Without a clock, branches have the system's.
-    pub(crate) fn new(base: Tree, clock: Option<Arc<AtomicU32>>) -> Grown {
-        Grown { base, clock, state: Mutex::default() }
+    pub(crate) fn new(base: Tree, settings: Settings, clock: Option<Arc<AtomicU32>>) -> Grown {
+        Grown { base, is_rebased: settings.contains(Settings::REBASES), clock, state: Mutex::default() }
     }
 
     /// Goes on to a fork of what the last act was on, or commits that.
@@ -70,10 +76,11 @@ impl Grown {
                 *branches = Some(of_base);
             }
             (_, Some(branches)) if *depth + 1 < DEEPEST => {
+                self.rebase(branches, &name(*depth))?;
                 branches.fork(Some(&name(*depth)), &name(*depth + 1))?;
                 *depth += 1;
             }
-            (_, Some(branches)) => commit_forks(branches, depth)?,
+            (_, Some(branches)) => self.commit_forks(branches, depth)?,
         }
         Ok(())
     }
@@ -83,7 +90,8 @@ impl Grown {
         let mut state = self.state.lock().expect("no thread panics here");
         let State { branches, depth, .. } = &mut *state;
         if let Some(of_base) = branches {
-            commit_forks(of_base, depth)?;
+            self.commit_forks(of_base, depth)?;
+            self.rebase(of_base, &name(0))?;
             of_base.commit(&name(0)).context("commit onto the base")?;
             *branches = None;
         }
@@ -100,16 +108,32 @@ impl Grown {
             None => self.base.for_vfs(),
         }
     }
-}
 
-/// Commits all forks, the deepest first.
-fn commit_forks(branches: &Branches, depth: &mut usize) -> Result<()> {
-    while *depth > 0 {
-        wreck(branches, &name(*depth)).context("wreck a fork and drop it")?;
-        branches.commit(&name(*depth))?;
-        *depth -= 1;
+    /// Commits all forks, the deepest first.
+    fn commit_forks(&self, branches: &Branches, depth: &mut usize) -> Result<()> {
+        while *depth > 0 {
+            let (fork, parent) = (name(*depth), name(*depth - 1));
+            wreck(branches, &fork).context("wreck a fork and drop it")?;
+            self.rebase(branches, &fork)?;
+            let second = self.is_rebased.then(|| branches.fork_only(Some(&parent), SECOND)).transpose()?;
+            branches.commit(&fork)?;
+            if second.is_some() {
+                self.rebase(branches, SECOND)?;
+                // What it has in other ways than the parent, the parent gets.
+                branches.commit(SECOND).context("commit a fork that has nothing of its own")?;
+            }
+            *depth -= 1;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Rebases a branch onto its parent or the base, if this is such a program.
+    fn rebase(&self, branches: &Branches, name: &str) -> Result<()> {
+        if self.is_rebased {
+            branches.rebase(name, &Resolution::default()).context("rebase a branch")?;
+        }
+        Ok(())
+    }
 }
 
 /// Forks a branch, changes what is there, and drops the fork.

@@ -86,6 +86,7 @@ fn settings(rng: &mut Dice) -> Settings {
         | Settings::FEW_NODES
         | Settings::FEW_PAGES
         | Settings::WATCH
+        | Settings::REBASES
         | Settings::ACCESSES;
     (super::settings(rng, &super::Names::short()) - without) | some | face.settings()
 }

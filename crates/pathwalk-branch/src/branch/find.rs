@@ -6,8 +6,9 @@ use pathwalk::security::NodeId;
 use pathwalk::{Attributes, Errno, FileType, Freshness, Handle, Node, NodeKey, OpenFor};
 
 use super::live::Way;
-use super::{Inner, free, record};
+use super::{Inner, Shared, free, place, record};
 use crate::options::BaseChanges;
+use crate::origin::Origin;
 use crate::rows::{Entry, Names, Record, Row, Target};
 use crate::tree::Tree;
 
@@ -23,6 +24,28 @@ pub(crate) struct Found {
 pub(crate) fn number_of(key: NodeKey) -> u64 {
     // Keys are made of numbers.
     key.0 as u64
+}
+
+/// Returns whether a node of the base, whose attributes a tree does not have, shows in it: no entry
+/// hides the name by which it was copied, or a directory above. `None` if the way up is not known.
+pub(crate) fn shows_of_base(shared: &Shared, tree: &Tree<Row>, number: u64, origin: &Origin) -> Option<bool> {
+    let (mut number, mut next) = (number, origin.way.clone());
+    while let Some(way) = next {
+        let shows = match tree.get(&shared.entry_key(way.dir, &way.name)) {
+            Some(Row::Entry(entry)) => entry.target.is_some_and(|target| target.number == number),
+            _ => record(tree, way.dir).is_none_or(|dir| dir.names == Names::Merged),
+        };
+        if !shows {
+            return Some(false);
+        }
+        number = way.dir;
+        if record(tree, number).is_some_and(|dir| dir.attributes.nlink > 0) {
+            return Some(true);
+        }
+        let noted = || place(tree, number).map(|at| Arc::new(Way { dir: at.dir, name: at.name.clone(), above: None }));
+        next = way.above.clone().or_else(noted);
+    }
+    (number == shared.root).then_some(true)
 }
 
 impl Inner {

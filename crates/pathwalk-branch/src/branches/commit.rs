@@ -2,11 +2,14 @@
 
 use pathwalk::{Context, Errno};
 
-use super::{Branches, Table, check_no_forks, find};
+use super::{Branch, Branches, Listed, Table, Undo, check_name, check_no_forks, find};
+use crate::branch::Inner;
 use crate::commit::onto_base::{self, Done, Outcome};
 use crate::commit::resolution::Resolution;
-use crate::commit::{self, Conflict, Onto};
+use crate::commit::{self, Conflict, Onto, undo};
 use crate::error::Error;
+use crate::rows::Row;
+use crate::tree::Tree;
 
 impl Branches {
     /// Applies what a branch changed to its parent, or to the base, and drops it from the list. If
@@ -59,38 +62,118 @@ impl Branches {
     ///
     /// [`Resolution`] has an example.
     pub fn commit_with(&self, name: &str, resolution: &Resolution) -> Result<(), Error> {
+        self.commit_and_keep(name, resolution, None)
+    }
+
+    /// Does the same, and makes a branch that takes the commit back: [`diff`](Self::diff) of it
+    /// says what that will change, and its [`commit`](Self::commit) is the undo, with conflicts for
+    /// what was changed since. That commit can be undone in turn.
+    ///
+    /// Names, data, attributes, lists, extended attributes and hard links are as before, and so are
+    /// times but those of the last change. On the base, what was removed comes back as new nodes,
+    /// with other numbers. The branch is one as any other: drop it if the commit is to stay. Until
+    /// then, a parent has it as a fork.
+    ///
+    /// Cost: on another branch, what was changed, and no data. On the base, all that the commit
+    /// overwrites or removes is copied to the store before.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, Resolution};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/notes", 0o644)?;
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let branches = Branches::new(base.clone())?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/new", "text")?;
+    /// work.remove_file("/notes")?;
+    /// branches.commit_undoable("work", &Resolution::default(), "before work")?;
+    /// assert!(base.stat("/new").is_ok() && base.stat("/notes").is_err());
+    /// branches.commit("before work")?;
+    /// assert!(base.stat("/new").is_err() && base.stat("/notes").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit_undoable(&self, name: &str, resolution: &Resolution, undo: &str) -> Result<(), Error> {
+        check_name(undo)?;
+        self.commit_and_keep(name, resolution, Some(undo))
+    }
+
+    fn commit_and_keep(&self, name: &str, resolution: &Resolution, undo: Option<&str>) -> Result<(), Error> {
         if let Some(stored) = self.in_store() {
             self.recovered(recover(self.shared.base.context())?)?;
-            return stored.commit(&self.shared, name, resolution);
+            return stored.commit(&self.shared, name, resolution, undo);
         }
         let mut table = self.table.lock();
         check_no_forks(&table, name)?;
+        if let Some(undo) = undo.filter(|undo| table.contains_key(*undo)) {
+            return Err(Error::Exists(undo.to_owned()));
+        }
         let listed = find(&table, name)?;
-        let Some(parent) = listed.parent.as_deref() else { return self.commit_onto_base(&mut table, name, resolution) };
-        let parent = find(&table, parent)?.branch.clone();
-        let onto = (&*parent.0, Onto::Theirs);
-        let conflicts = commit::merge(&listed.forked, &listed.branch.0.snapshot(), onto, resolution, |_| Ok(()));
+        let Some(above) = listed.parent.clone() else { return self.commit_onto_base(&mut table, name, resolution, undo) };
+        let parent = find(&table, &above)?.branch.clone();
+        let (onto, mut kept) = ((&*parent.0, Onto::Theirs), None);
+        let keep = |before: &Tree<Row>, after: &Tree<Row>| {
+            if undo.is_some() {
+                kept = Some((undo::of_parent(&self.shared, before, after)?, after.clone()));
+            }
+            Ok(())
+        };
+        let conflicts = commit::merge(&listed.forked, &listed.branch.0.snapshot(), onto, resolution, keep);
         no_conflicts(name, conflicts.map_err(Error::base("look at the base"))?)?;
         table.remove(name);
+        if let (Some(undo), Some((tree, forked))) = (undo, kept) {
+            self.add_undo(&mut table, (undo, name), Some(above), (tree, forked));
+        }
         Ok(())
     }
 
-    fn commit_onto_base(&self, table: &mut Table, name: &str, resolution: &Resolution) -> Result<(), Error> {
+    /// Adds the branch that takes a commit back.
+    fn add_undo(
+        &self,
+        table: &mut Table,
+        (undo, of): (&str, &str),
+        parent: Option<String>,
+        (tree, forked): (Tree<Row>, Tree<Row>),
+    ) {
+        let (branch, created) = (Branch(Inner::new(&self.shared, tree, None)), self.shared.now());
+        let listed = Listed { branch, parent, forked, created, note: note_of_undo(of), undo: None };
+        table.insert(undo.to_owned(), listed);
+    }
+
+    /// Drops a branch that was committed onto the base, and adds the one that takes that back.
+    fn committed(&self, table: &mut Table, name: &str, done: Done, undo: Option<Undo>) -> Result<(), Error> {
+        table.remove(name);
+        done.clean();
+        let Some((undo, tree)) = undo else { return Ok(()) };
+        let tree = onto_base::over_committed(&Inner::new(&self.shared, tree, None));
+        let tree = tree.map_err(Error::base("compare what the commit has changed with what was kept"))?;
+        self.add_undo(table, (&undo, name), None, (tree, Tree::default()));
+        Ok(())
+    }
+
+    fn commit_onto_base(&self, table: &mut Table, name: &str, resolution: &Resolution, undo: Option<&str>) -> Result<(), Error> {
         if let Some(done) = recover(self.shared.base.context())? {
-            let is_it = done.list == self.shared.identity() && done.branch == name;
-            done.clean();
-            if is_it {
-                table.remove(name);
-                return Ok(());
+            if done.list == self.shared.identity() && done.branch == name {
+                let undo = table.get_mut(name).and_then(|listed| listed.undo.take());
+                return self.committed(table, name, done, undo);
             }
+            done.clean();
         }
-        let branch = find(table, name)?.branch.clone();
-        match onto_base::commit(name, &branch.0, resolution).map_err(|failure| Error::of_commit(name, failure))? {
-            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
-            Outcome::Done(done) => {
-                table.remove(name);
-                done.clean();
-                Ok(())
+        let (branch, mut kept) = (find(table, name)?.branch.clone(), None);
+        let mut keep = |tree| {
+            kept = undo.map(|undo| (undo.to_owned(), tree));
+            Ok(())
+        };
+        let keep: Option<onto_base::Keep<'_>> = if undo.is_some() { Some(&mut keep) } else { None };
+        match onto_base::commit(name, &branch.0, resolution, keep) {
+            Ok(Outcome::Refused(conflicts)) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Ok(Outcome::Done(done)) => self.committed(table, name, *done, kept),
+            Err(failure) => {
+                // What is left of it may be finished yet.
+                if let Some(listed) = table.get_mut(name) {
+                    listed.undo = kept;
+                }
+                Err(Error::of_commit(name, failure))
             }
         }
     }
@@ -135,7 +218,7 @@ impl Branches {
             return no_conflicts(name, conflicts);
         };
         let parent = find(&table, parent)?.branch.0.snapshot();
-        let conflicts = commit::merge(&listed.forked, &parent, (&*branch.0, Onto::Ours), resolution, |_| Ok(()));
+        let conflicts = commit::merge(&listed.forked, &parent, (&*branch.0, Onto::Ours), resolution, |_, _| Ok(()));
         no_conflicts(name, conflicts.map_err(refused())?)?;
         if let Some(listed) = table.get_mut(name) {
             listed.forked = parent;
@@ -143,16 +226,15 @@ impl Branches {
         Ok(())
     }
 
-    /// Drops a branch whose commit onto the base was finished after a crash.
+    /// Drops a branch whose commit onto the base was finished after a crash, and settles what is to
+    /// take commits back.
     pub(super) fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
         match (recovered, self.in_store()) {
-            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done),
-            (Some(done), _) => {
-                done.clean();
-                Ok(())
-            }
-            (None, _) => Ok(()),
+            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done)?,
+            (Some(done), _) => done.clean(),
+            (None, _) => {}
         }
+        self.in_store().map_or(Ok(()), |stored| stored.settle_undos(&self.shared))
     }
 }
 
@@ -163,6 +245,11 @@ pub(super) fn recover(base: &Context) -> Result<Option<Done>, Error> {
         Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
         recovered => recovered.map_err(|failure| Error::of_commit("", failure)),
     }
+}
+
+/// Returns the note of a branch that takes a commit back.
+pub(crate) fn note_of_undo(committed: &str) -> String {
+    format!("takes back the commit of \"{committed}\"")
 }
 
 /// Fails if there are conflicts.

@@ -48,6 +48,7 @@ impl Branches {
             forked: of.forked.clone(),
             created: self.shared.now(),
             note: note.to_owned(),
+            undo: None,
         };
         table.insert(copy.to_owned(), listed);
         Ok(())

@@ -84,6 +84,7 @@ impl Branches {
             forked: of.forked.clone(),
             created: self.shared.now(),
             note: String::new(),
+            undo: None,
         };
         table.insert(part.to_owned(), listed);
         Ok(rest)

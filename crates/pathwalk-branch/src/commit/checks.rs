@@ -4,20 +4,22 @@ use std::collections::BTreeSet;
 
 use super::{At, ConflictKind, Found, Side};
 use crate::base::Base;
-use crate::branch::{place, record};
-use crate::diff::{Aspects, aspects, before, extras, old_way, path_at, path_of};
+use crate::branch::{Shared, place, record};
+use crate::diff::{Aspects, Paths, aspects, before, extras, old_way, path_at};
 use crate::extents::Extents;
 use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
 
 /// Returns all conflicts, in no order.
-pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>, root: u64) -> Vec<Found> {
+pub(super) fn conflicts(shared: &Shared, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>) -> Vec<Found> {
+    let (base, root) = (&shared.base, shared.root);
+    let (our_paths, their_paths) = (Paths::new(shared, ours.tree), Paths::new(shared, theirs.tree));
     let mut found = Vec::new();
-    let path = |side: &Side<'_>, number| {
-        path_of(side.tree, root, number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
+    let path = |side: &Side<'_>, paths: &Paths<'_>, number| {
+        paths.of(number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
     };
     for (number, group) in ours.groups.iter().filter(|(_, group)| group.is_change()) {
-        let mut add = |kind| found.push(Found::new(path(ours, number), kind, At::Node(number)));
+        let mut add = |kind| found.push(Found::new(path(ours, &our_paths, number), kind, At::Node(number)));
         if !ours.moves.is_removed(number) && lies_in_removed(common, ours, theirs, number) {
             add(ConflictKind::RemovedInParent);
             continue;
@@ -53,7 +55,8 @@ pub(super) fn conflicts(base: &Base, common: &Tree<Row>, ours: &Side<'_>, theirs
     }
     for (number, _) in theirs.groups.iter().filter(|(_, group)| group.is_change()) {
         if !theirs.moves.is_removed(number) && lies_in_removed(common, theirs, ours, number) {
-            found.push(Found::new(path(theirs, number), ConflictKind::RemovedInBranch, At::Node(number)));
+            let path = path(theirs, &their_paths, number);
+            found.push(Found::new(path, ConflictKind::RemovedInBranch, At::Node(number)));
         }
     }
     found

@@ -33,6 +33,7 @@ mod plan;
 mod rebase;
 mod since;
 mod stage;
+mod undo;
 
 use std::cell::OnceCell;
 
@@ -43,11 +44,13 @@ use self::hand::Hand;
 use self::journal::Journal;
 use self::owner::Running;
 use self::plan::Plan;
-pub(crate) use self::rebase::rebase;
+pub(crate) use self::rebase::{over_committed, rebase};
 use self::stage::Stage;
 use super::Conflict;
 use super::resolution::Resolution;
 use crate::branch::Inner;
+use crate::rows::Row;
+use crate::tree::Tree;
 
 /// The name of the staging directory, in the root of the base.
 const STAGING: &str = ".pathwalk-commit";
@@ -120,9 +123,13 @@ impl Done {
     }
 }
 
+/// What gets the state of the base before a commit, as far as that changes it.
+pub(crate) type Keep<'a> = &'a mut dyn FnMut(Tree<Row>) -> Result<(), Errno>;
+
 /// Commits a branch onto the base. If there are conflicts with answers, what is committed is the
-/// branch as a rebase would make it.
-pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution) -> Result<Outcome, Failure> {
+/// branch as a rebase would make it. `keep` is called before anything is changed, and only if there
+/// are no conflicts.
+pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution, keep: Option<Keep<'_>>) -> Result<Outcome, Failure> {
     let (tree, base, rebased) = (inner.snapshot(), &inner.shared.base, OnceCell::new());
     let list = inner.shared.identity();
     let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), left }));
@@ -139,6 +146,10 @@ pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution) -> Re
     }
     if !conflicts.is_empty() {
         return Ok(Outcome::Refused(conflicts));
+    }
+    if let Some(keep) = keep {
+        let kept = undo::of_base(&plan).and_then(keep);
+        kept.map_err(|errno| Failure::new("keep what is to change of", b"the base", errno))?;
     }
     if plan.is_empty() {
         return Ok(done(None));
@@ -158,6 +169,13 @@ pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution) -> Re
     };
     finish(&hand, &staging, &journal)?;
     Ok(done(Some((hand, staging, Some(running)))))
+}
+
+/// Returns whether there is a commit which is not finished, or has left something.
+pub(crate) fn is_under_way(base: &Context) -> Result<bool, Errno> {
+    let hand = Hand::new(base)?;
+    let found = hand.find(&hand.root, STAGING.as_bytes())?;
+    Ok(found.is_some_and(|found| found.kind() == FileType::Directory))
 }
 
 /// Finishes or undoes what a crash has left of a commit. Returns one that is done, whose branch is

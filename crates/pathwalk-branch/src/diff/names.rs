@@ -178,15 +178,6 @@ pub(crate) fn path_at(tree: &Tree<Row>, root: u64, dir: u64, name: &[u8]) -> Opt
     path(root, dir, name, |number| place(tree, number).map(|place| (place.dir, &*place.name)))
 }
 
-/// Returns the path of a node.
-pub(crate) fn path_of(tree: &Tree<Row>, root: u64, number: u64) -> Option<Box<[u8]>> {
-    if number == root {
-        return Some(b"/"[..].into());
-    }
-    let place = place(tree, number)?;
-    path_at(tree, root, place.dir, &place.name)
-}
-
 /// Returns the path of a name, whose directories have these places.
 fn path<'a>(root: u64, dir: u64, name: &'a [u8], place: impl Fn(u64) -> Option<(u64, &'a [u8])>) -> Option<Box<[u8]>> {
     let (mut number, mut names) = (dir, vec![name]);

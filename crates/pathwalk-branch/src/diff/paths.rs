@@ -12,7 +12,7 @@ use crate::rows::{self, Names, Row, Tag};
 use crate::tree::Tree;
 
 /// A directory, and a name in it.
-type At<'a> = (u64, &'a [u8]);
+pub(crate) type At<'a> = (u64, &'a [u8]);
 
 /// What a row says of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,8 @@ impl<'a> Paths<'a> {
         path_at(self.tree, self.shared.root, dir, name)
     }
 
-    fn place_of(&self, number: u64) -> Option<At<'a>> {
+    /// Returns the directory of a node and its name there. `None` as for its path.
+    pub(crate) fn place_of(&self, number: u64) -> Option<At<'a>> {
         let noted = place(self.tree, number).map(|place| (place.dir, &*place.name));
         let origin = record(self.tree, number).and_then(|record| record.origin.as_ref());
         let found = origin.and_then(|origin| origin.way.as_ref()).map(|way| (way.dir, &*way.name));

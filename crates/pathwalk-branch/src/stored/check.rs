@@ -18,7 +18,7 @@ use super::trees::{HIGHEST, node_key, origin_key};
 use super::{RANGE, Stored, store_error};
 use crate::base::{Base, FIRST_NEW};
 use crate::branch::Shared;
-use crate::diff::path_of;
+use crate::diff::Paths;
 use crate::error::Error;
 use crate::rows::{self, Extent, Row, What};
 use crate::store::Snapshot;
@@ -206,7 +206,8 @@ impl Stored {
                 let mut damaged: Vec<u64> = Vec::new();
                 check_node(tree.root(), &mut seen, &mut damaged);
                 damaged.dedup();
-                let path = |number| path_of(&tree, shared.root, number).unwrap_or_default();
+                let paths = Paths::new(shared, &tree);
+                let path = |number| paths.of(number).unwrap_or_default();
                 found.extend(damaged.into_iter().map(|number| Damage::Data { name: name.clone(), path: path(number) }));
             }
         }

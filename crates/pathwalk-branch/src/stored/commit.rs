@@ -4,27 +4,34 @@ use std::sync::Arc;
 
 use pathwalk::Errno;
 
-use super::{Stored, store_error};
+use super::{Above, Stored, store_error};
 use crate::base::Base;
 use crate::branch::Shared;
 use crate::branches::no_conflicts;
 use crate::commit::onto_base::{self, Done, Outcome};
 use crate::commit::resolution::Resolution;
-use crate::commit::{self, Onto};
+use crate::commit::{self, Onto, undo};
 use crate::error::Error;
 use crate::rows::Row;
 use crate::tree::Tree;
 
 impl Stored {
-    /// Commits a branch onto its parent: one batch stores the parent and drops the branch.
-    pub(crate) fn commit(&self, shared: &Arc<Shared>, name: &str, resolution: &Resolution) -> Result<(), Error> {
+    /// Commits a branch onto its parent: one batch stores the parent and drops the branch. It also
+    /// adds the branch that takes this back, if it gets a name.
+    pub(crate) fn commit(
+        &self,
+        shared: &Arc<Shared>,
+        name: &str,
+        resolution: &Resolution,
+        undo_name: Option<&str>,
+    ) -> Result<(), Error> {
         let failed = || store_error("commit the branch");
         let (forked, parent) = {
             let snapshot = self.snapshot()?;
             let row = self.row(&*snapshot, name)?;
             self.check_no_forks(&*snapshot, name, &row)?;
             let forked = self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?;
-            let Some(parent) = row.parent else { return self.commit_onto_base(shared, name, resolution) };
+            let Some(parent) = row.parent else { return self.commit_onto_base(shared, name, resolution, undo_name) };
             (forked, parent)
         };
         let (branch, onto) = (self.get(shared, name)?, self.get(shared, &parent)?);
@@ -32,11 +39,15 @@ impl Stored {
         // An older state of the parent must not be stored over the merged one.
         let saving = home.saving.lock();
         let mut refused = None;
-        let store = |merged: &Tree<Row>| {
+        let store = |before: &Tree<Row>, merged: &Tree<Row>| {
+            let kept = undo_name.map(|undo| Ok::<_, Errno>((undo, undo::of_parent(shared, before, merged)?))).transpose()?;
             let stored = self.change(&shared.base, "store the commit", |step| {
                 let row = step.branch(name).map_err(failed())?.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
                 let root = step.save(merged).map_err(failed())?;
-                self.leave(step, name, &row, Some(root))
+                if let Some((undo, tree)) = &kept {
+                    self.put_undo(step, shared, (undo, name), (tree, Some((&parent, root))))?;
+                }
+                self.leave(step, name, &row, Above::Gets { root, forks: kept.is_some().into() })
             });
             stored.map_err(|error| {
                 refused = Some(error);
@@ -55,11 +66,47 @@ impl Stored {
     }
 
     /// Commits a branch onto the base, and drops it.
-    fn commit_onto_base(&self, shared: &Arc<Shared>, name: &str, resolution: &Resolution) -> Result<(), Error> {
+    fn commit_onto_base(
+        &self,
+        shared: &Arc<Shared>,
+        name: &str,
+        resolution: &Resolution,
+        undo_name: Option<&str>,
+    ) -> Result<(), Error> {
         let branch = self.get(shared, name)?;
-        match onto_base::commit(name, &branch.0, resolution).map_err(|failure| Error::of_commit(name, failure))? {
-            Outcome::Refused(conflicts) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
-            Outcome::Done(done) => self.committed(&shared.base, *done),
+        // It keeps the nodes of the base, so that they are known when they have other paths.
+        let (mut refused, mut kept) = (None, None);
+        let mut keep = |tree: Tree<Row>| {
+            let Some(undo) = undo_name else { return Ok(()) };
+            let stored = self.keep_for_undo(shared, (undo, name), &tree);
+            kept = stored.is_ok().then_some(tree);
+            stored.map_err(|error| {
+                refused = Some(error);
+                Errno::EIO
+            })
+        };
+        let keep: Option<onto_base::Keep<'_>> = if undo_name.is_some() { Some(&mut keep) } else { None };
+        let outcome = onto_base::commit(name, &branch.0, resolution, keep);
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        match outcome {
+            Ok(Outcome::Refused(conflicts)) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
+            Ok(Outcome::Done(done)) => {
+                self.committed(&shared.base, *done)?;
+                let settled = self.settle_undos(shared);
+                drop(kept);
+                settled
+            }
+            Err(failure) => {
+                // What is left of it may be finished yet.
+                let is_over = onto_base::is_under_way(shared.base.context()) == Ok(false);
+                if let Some(undo) = undo_name.filter(|_| kept.is_some() && is_over) {
+                    // What cannot be dropped is dropped by the next list of branches.
+                    _ = self.forget_undo(&shared.base, undo);
+                }
+                Err(Error::of_commit(name, failure))
+            }
         }
     }
 
@@ -100,7 +147,7 @@ impl Stored {
         // An older state of the branch must not be stored over the new one.
         let saving = home.saving.lock();
         let mut refused = None;
-        let store = |rebased: &Tree<Row>| {
+        let mut store = |_: &Tree<Row>, rebased: &Tree<Row>| {
             let stored = self.change(&shared.base, "store the rebased branch", |step| {
                 let row = step.branch(name).map_err(failed())?.filter(|row| row.id == home.id);
                 let mut row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
@@ -117,7 +164,7 @@ impl Stored {
         };
         let conflicts = match &parent {
             Some(parent) => commit::merge(&forked, parent, (&*branch.0, Onto::Ours), resolution, store),
-            None => onto_base::rebase(&branch.0, resolution, store),
+            None => onto_base::rebase(&branch.0, resolution, |rebased| store(rebased, rebased)),
         };
         drop(saving);
         if let Some(error) = refused {

@@ -77,6 +77,14 @@ pub(super) struct OfBranch {
     pub(super) forks: u32,
 }
 
+/// A commit onto the base that a branch is to take back.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct OfUndo {
+    /// The name and the number of the branch that is committed.
+    pub(super) name: String,
+    pub(super) id: u64,
+}
+
 /// A node of a tree.
 #[derive(Serialize, Deserialize)]
 pub(super) enum OfNode {

@@ -8,6 +8,7 @@
 //! | `m` | what all branches share: the key of the hash of names, and which base it is |
 //! | `c`, kind | a counter: of the ranges of numbers, and of the numbers of branches |
 //! | `g` | the number of collections that removed something |
+//! | `u`, name | the branch whose commit onto the base this branch is to take back, until that is done |
 //! | `s` | a value that each batch which refers to nodes sets to another one |
 //!
 //! What always holds: a branch counts its forks, so a batch that changes the parent of a fork, or
@@ -15,7 +16,7 @@
 
 use pathwalk::Errno;
 
-use super::encoding::{self, OfBranch};
+use super::encoding::{self, OfBranch, OfUndo};
 use super::trees::{Saved, Saver};
 use super::{Stored, store_error};
 use crate::base::Base;
@@ -41,6 +42,13 @@ pub(super) const SAVES: &[u8] = b"s";
 
 /// The beginning of the keys of branches.
 pub(super) const OF_BRANCHES: &[u8] = b"b";
+
+/// The beginning of the keys of branches that are to take a commit back.
+pub(super) const OF_UNDOS: &[u8] = b"u";
+
+pub(super) fn undo_key(name: &str) -> Vec<u8> {
+    [OF_UNDOS, name.as_bytes()].concat()
+}
 
 pub(super) fn branch_key(name: &str) -> Vec<u8> {
     [OF_BRANCHES, name.as_bytes()].concat()
@@ -79,6 +87,15 @@ impl Step<'_> {
 
     pub(super) fn delete_branch(&mut self, name: &str) {
         self.batch.delete(&branch_key(name));
+    }
+
+    /// Notes which commit a branch is to take back, or that it does so from now on.
+    pub(super) fn put_undo(&mut self, name: &str, of: Option<&OfUndo>) -> Result<(), Errno> {
+        match of {
+            Some(of) => self.batch.put(&undo_key(name), &encoding::encode(of)?),
+            None => self.batch.delete(&undo_key(name)),
+        }
+        Ok(())
     }
 
     /// Returns a number that no other branch ever has.

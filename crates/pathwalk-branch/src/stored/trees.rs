@@ -147,7 +147,7 @@ impl StoreOrigins for Saver<'_> {
             return Ok(number);
         }
         let number = self.numbers.next()?;
-        let form = OfOrigin::new(origin, origin.trace(self.base))?;
+        let form = OfOrigin::new(origin, origin.trace(self.base)?)?;
         self.batch.put(&origin_key(number), &encoding::encode(&form)?);
         self.saved.numbers.insert(address, number);
         self.saved.origins.push((number, Arc::clone(origin)));

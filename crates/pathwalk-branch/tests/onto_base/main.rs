@@ -1,11 +1,13 @@
 //! Commits onto the base itself.
 
+mod answered;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
 mod layered;
 mod processes;
 mod swapped;
+mod undone;
 
 use common::Ground;
 use common::trees::{change_more, differences, look, look_closely};

@@ -1,4 +1,4 @@
-//! The answers to conflicts that `commit` and `rebase` take.
+//! The answers to conflicts that `commit`, `undo` and `rebase` take.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

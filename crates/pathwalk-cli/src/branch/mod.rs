@@ -5,8 +5,8 @@
 //! - [`shown`]: branches, changes and conflicts as text and as JSON;
 //! - [`written`]: changes in the formats of `pathwalk-changes`.
 //!
-//! What always holds: the directory itself is changed by `commit` and `apply` alone, and by nothing
-//! if `commit` reports conflicts.
+//! What always holds: the directory itself is changed by `commit`, `undo` and `apply` alone, and by
+//! nothing if there are conflicts.
 
 pub(crate) mod answers;
 pub(crate) mod place;
@@ -18,6 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use pathwalk_branch::{Branches, Damage, Error};
 
@@ -43,6 +44,8 @@ Examples:
       makes that the content of the directory
   pathwalk branch commit work src/main.rs docs
       of these alone; the rest stays in the branch
+  pathwalk branch commit work --undoable; pathwalk branch undo work
+      commits it, and takes that back
   pathwalk branch rebase work
       takes over what the directory has got since
   pathwalk branch commit work --merge --resolve /config=ours
@@ -149,6 +152,22 @@ enum Command {
         paths: Vec<OsString>,
         #[command(flatten)]
         answers: Answers,
+        /// Make a branch that takes the commit back [default name: NAME.undo]
+        #[arg(long, value_name = "UNDO", conflicts_with = "paths", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+        undoable: Option<String>,
+        /// Print conflicts as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back the commit of a branch that was made with --undoable
+    #[command(after_help = exits::short(exits::BRANCH_UNDO), after_long_help = exits::short(exits::BRANCH_UNDO))]
+    Undo {
+        /// Name of the branch that was committed: NAME.undo is committed. With a name of its own,
+        /// commit that one
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        answers: Answers,
         /// Print conflicts as JSON
         #[arg(long)]
         json: bool,
@@ -236,14 +255,25 @@ fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
         Command::Note { name, note } => there()?.set_note(name, note)?,
         Command::Diff { name, form, json } => return diff(&there()?, name, *form, *json),
         Command::Apply { form, file } => written::apply(&place.base, *form, file)?,
-        Command::Commit { name, paths, answers, json } => {
-            let resolution = answers.resolution()?;
+        Command::Commit { name, paths, answers, undoable, json } => {
+            let (resolution, branches) = (answers.resolution()?, there()?);
             let paths: Vec<_> = paths.iter().map(|path| answers::rooted(path.as_bytes())).collect();
-            let committed = match &paths[..] {
-                [] => there()?.commit_with(name, &resolution),
-                paths => there()?.commit_paths(name, paths, &resolution),
+            let committed = match (undoable.as_deref(), &paths[..]) {
+                (None, []) => branches.commit_with(name, &resolution),
+                (None, paths) => branches.commit_paths(name, paths, &resolution),
+                (Some(""), _) => branches.commit_undoable(name, &resolution, &undo_of(name)),
+                (Some(undo), _) => branches.commit_undoable(name, &resolution, undo),
             };
             return answered(committed, *json);
+        }
+        Command::Undo { name, answers, json } => {
+            let (resolution, undo) = (answers.resolution()?, undo_of(name));
+            return match there()?.commit_with(&undo, &resolution) {
+                Err(Error::NoBranch(of)) if of == undo => {
+                    bail!("no commit of \"{name}\" can be taken back: commit with --undoable, and undo that once")
+                }
+                undone => answered(undone, *json),
+            };
         }
         Command::Rebase { name, answers, json } => {
             let resolution = answers.resolution()?;
@@ -258,6 +288,11 @@ fn carry_out(args: &BranchArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the name of the branch that takes back the commit of another.
+fn undo_of(name: &str) -> String {
+    format!("{name}.undo")
 }
 
 fn diff(branches: &Branches, name: &str, form: Form, json: bool) -> anyhow::Result<ExitCode> {

@@ -165,8 +165,8 @@ pub(crate) fn conflicts(name: &str, conflicts: &[Conflict]) -> String {
     let name = escape(name.as_bytes());
     format!(
         "Nothing was done: \"{name}\" and what it was made of do not agree.\n\n{rows}\n\n\
-         pathwalk branch commit and rebase take --ours, --theirs or --merge for all of it, and\n\
-         --resolve PATH=ours, =theirs or =merge for some: ours is what the branch has. What is\n\
+         pathwalk branch commit, undo and rebase take --ours, --theirs or --merge for all of it,\n\
+         and --resolve PATH=ours, =theirs or =merge for some: ours is what the branch has. What is\n\
          listed in spite of an answer needs another: undo one of the changes, or drop the branch.\n"
     )
 }

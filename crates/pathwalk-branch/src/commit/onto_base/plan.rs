@@ -152,9 +152,12 @@ impl<'a> Plan<'a> {
             Err(Errno::ESTALE) => return Ok(None),
             node => node?,
         };
-        let now = node.attributes().ok().filter(|now| now.nlink > 0);
+        let now = match node.attributes() {
+            Err(Errno::ESTALE | Errno::ENOENT) => return Ok(None),
+            now => now?,
+        };
         let has_place = || node.kind() != FileType::Directory || self.base.path(&node).is_some();
-        Ok(now.filter(|_| has_place()).map(|now| (node, now)))
+        Ok((now.nlink > 0 && has_place()).then_some((node, now)))
     }
 
     /// Returns what the base has changed of a node since it was copied.

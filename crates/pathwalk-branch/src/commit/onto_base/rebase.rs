@@ -20,7 +20,7 @@ use super::super::{Conflict, ConflictKind, Onto, Settled, replace, settle};
 use super::plan::Plan;
 use super::since::Since;
 use crate::branch::{Inner, copied_up, free, place, record, record_mut};
-use crate::diff::path_of;
+use crate::diff::Paths;
 use crate::origin::Origin;
 use crate::rows::{self, Entry, Extent, Hidden, Names, Place, Record, Row, Tag, Target, What};
 use crate::tree::{Key, Tree};
@@ -47,6 +47,17 @@ pub(super) fn tree_over_base(
 ) -> Result<Result<Tree<Row>, Vec<Conflict>>, Errno> {
     let rebased = rebased(inner, tree, resolution)?;
     Ok(rebased.map(|settled| inner.without_orphans(settled.merged, &settled.orphans)))
+}
+
+/// Returns the tree of a branch that has kept what a commit changed, over the base as that is after
+/// the commit: all that the branch has stays as it is, and is compared with what the base has now.
+pub(crate) fn over_committed(inner: &Inner) -> Result<Tree<Row>, Errno> {
+    let tree = inner.snapshot();
+    // The branch has all names that the commit has changed, of which a second name is no move.
+    let since = Since { tree: Tree::default(), ..Since::new(&Plan::of(inner, &tree))? };
+    let mut moving = Moving { inner, since: &since, tree: tree.clone(), lost: Vec::new() };
+    moving.all()?;
+    Ok(moving.tree)
 }
 
 /// Returns the tree of a branch over the base as it is now, or the conflicts that are open.
@@ -117,6 +128,10 @@ impl Moving<'_> {
         }
     }
 
+    fn paths(&self) -> Paths<'_> {
+        Paths::new(&self.inner.shared, &self.tree)
+    }
+
     fn lives(&self, number: u64) -> bool {
         record(&self.tree, number).is_some_and(|record| record.attributes.nlink > 0)
     }
@@ -163,10 +178,12 @@ impl Moving<'_> {
 
     /// Makes a node new that the base has no longer.
     fn make_anew(&mut self, number: u64, kept: &BTreeSet<u64>) -> Result<(), Errno> {
-        let Some(at) = place(&self.tree, number).cloned() else { return Ok(()) };
+        // Of a node with several names, the one that is noted may be gone.
+        let at = self.paths().place_of(number).map(|(dir, name)| Place { dir, name: name.into() });
+        let Some(at) = at else { return Ok(()) };
         let has_dir = kept.contains(&at.dir) || self.copy_directory(at.dir)?;
         if !has_dir || shows_changed_base(&self.inner.shared.base, &self.tree, number) {
-            let path = path_of(&self.tree, self.inner.shared.root, number).unwrap_or_else(|| at.name.clone());
+            let path = self.paths().of(number).unwrap_or_else(|| at.name.clone());
             self.lost.push(Conflict { path, kind: ConflictKind::RemovedInParent });
             return Ok(());
         }
@@ -189,7 +206,7 @@ impl Moving<'_> {
             return Ok(true);
         }
         let base = &self.inner.shared.base;
-        let Some(path) = path_of(&self.tree, self.inner.shared.root, number) else { return Ok(false) };
+        let Some(path) = self.paths().of(number) else { return Ok(false) };
         let mut found = base.root().clone();
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             match if found.kind() == FileType::Directory { base.lookup(&found, name)? } else { None } {

@@ -197,7 +197,7 @@ impl Since {
 }
 
 /// Returns the way to a node of the base, as it is now; `None` if it has none.
-fn way_of(plan: &Plan<'_>, node: &Handle) -> Result<Option<Arc<Way>>, Errno> {
+pub(super) fn way_of(plan: &Plan<'_>, node: &Handle) -> Result<Option<Arc<Way>>, Errno> {
     let (mut steps, mut node) = (Vec::new(), node.clone());
     while node.node_id() != plan.base.root().node_id() {
         let (dir, name) = match plan.base.place(&node) {
