@@ -19,8 +19,8 @@ enum Killed {
     Rebase,
 }
 
-/// Changes the base, also where [`work`] changes the branch. It changes no file that the branch shows
-/// in part.
+/// Changes the base, also where [`work`] changes the branch. It changes no file of which the branch
+/// shows a part.
 fn change_base(base: &Context) {
     base.write("/gone/file", "of the base").unwrap();
     base.write("/in-base", "of the base").unwrap();
@@ -102,11 +102,15 @@ fn a_rebase_and_a_commit_with_answers_are_whole_or_not_there() {
             let now = look_closely(&base);
             let is_whole = match (killed, branches.list().unwrap().len()) {
                 (Killed::Commit, 0) => true,
-                (_, 1) => {
+                // It may have moved times of change: a file that is changed in part is stale then.
+                (Killed::Commit, 1) => {
+                    assert!(now == of_base, "{what}: {}", differences(&now, &of_base));
+                    false
+                }
+                (Killed::Rebase, 1) => {
                     assert!(now == of_base, "{what}: {}", differences(&now, &of_base));
                     // One that is rebased agrees with the base.
                     let is_rebased = branches.rebase("step", &Resolution::default()).is_ok();
-                    assert!(!is_rebased || killed == Killed::Rebase, "{what}");
                     let shown = paths(&context(&branches, "step", false));
                     assert_eq!(&shown, if is_rebased { &rebased } else { &before }, "{what}");
                     branches.rebase("step", &resolution).unwrap_or_else(|error| panic!("{what}: {error}"));
