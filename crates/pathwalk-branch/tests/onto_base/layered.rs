@@ -177,8 +177,7 @@ fn what_overlayfs_cannot_do_is_refused_and_leaves_the_base_as_it_was() {
     let rename = refused(|context| context.rename("/moved", "/elsewhere").unwrap());
     let remove = refused(|context| context.remove_dir_all("/one").unwrap());
     let part = refused(|context| context.write("/a", "in both of its names").unwrap());
-    let move_one = refused(|context| context.rename("/a", "/of-a").unwrap());
-    if let [Some(rename), Some(remove), Some(part), Some(move_one)] = [rename, remove, part, move_one] {
-        assert_eq!([rename, remove, part, move_one], [Errno::EXDEV, Errno::EXDEV, Errno::ESTALE, Errno::ESTALE]);
+    if let [Some(rename), Some(remove), Some(part)] = [rename, remove, part] {
+        assert_eq!([rename, remove, part], [Errno::EXDEV, Errno::EXDEV, Errno::ESTALE]);
     }
 }
