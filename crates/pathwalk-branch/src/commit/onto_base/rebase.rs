@@ -55,7 +55,7 @@ pub(crate) fn over_committed(inner: &Inner) -> Result<Tree<Row>, Errno> {
     let tree = inner.snapshot();
     // The branch has all names that the commit has changed, of which a second name is no move.
     let since = Since { tree: Tree::default(), ..Since::new(&Plan::of(inner, &tree))? };
-    let mut moving = Moving { inner, since: &since, tree: tree.clone(), lost: Vec::new() };
+    let mut moving = Moving { inner, since: &since, ours: &tree, tree: tree.clone(), lost: Vec::new() };
     moving.all()?;
     Ok(moving.tree)
 }
@@ -68,7 +68,7 @@ fn rebased(inner: &Inner, tree: &Tree<Row>, resolution: &Resolution) -> Result<R
         Ok(settled) => settled,
         Err(open) => return Ok(Err(open)),
     };
-    let mut moving = Moving { inner, since: &since, tree: settled.merged, lost: Vec::new() };
+    let mut moving = Moving { inner, since: &since, ours: tree, tree: settled.merged, lost: Vec::new() };
     moving.all()?;
     let Moving { tree, lost, .. } = moving;
     if !lost.is_empty() {
@@ -86,6 +86,8 @@ fn rebased(inner: &Inner, tree: &Tree<Row>, resolution: &Resolution) -> Result<R
 struct Moving<'a> {
     inner: &'a Inner,
     since: &'a Since,
+    /// The branch before it was merged.
+    ours: &'a Tree<Row>,
     tree: Tree<Row>,
     lost: Vec<Conflict>,
 }
@@ -281,6 +283,11 @@ impl Moving<'_> {
         let merged = self.tree.clone();
         let plan = Plan::of(self.inner, &merged);
         for (key, dir, name, entry) in all {
+            // The base has moved away what was there, and may have put another node in its place.
+            if entry.target.is_none() && self.ours.get(&key).is_none() {
+                self.tree.remove(&key);
+                continue;
+            }
             let now = match record(&merged, dir) {
                 // Names of the base that were moved into a directory of which no more is known.
                 None => {
