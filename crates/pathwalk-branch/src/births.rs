@@ -3,9 +3,9 @@
 //! On overlayfs, a node of a lower layer has the time of birth of the copy in the upper layer from
 //! its first change on. It keeps its number, and its handle if Linux is of 6.6 or later.
 //!
-//! What always holds: on overlayfs no two nodes are told apart by their times of birth alone. So
-//! one that was removed is taken for another one that has got its number, if there is no handle and
-//! both have one path.
+//! What always holds: on overlayfs no two nodes are told apart by their times of birth alone. So a
+//! node that has got the number and the path of one that was removed is taken for that one, if
+//! there is no handle.
 
 use pathwalk::{Attributes, Errno, Handle, Timestamp};
 
