@@ -29,6 +29,7 @@ mod live;
 mod names;
 mod rename;
 mod space;
+mod text;
 mod xattr;
 
 use std::collections::BTreeSet;
@@ -271,11 +272,13 @@ fn without(mut tree: Tree<Row>, numbers: impl IntoIterator<Item = u64>) -> Tree<
     tree
 }
 
-/// Removes all rows of a node, but for what it was, if no entry says it.
+/// Removes all rows of a node, but for what it was, if no entry says it, and the text that is kept
+/// of it: another file may have taken its name.
 pub(crate) fn free(tree: &mut Tree<Row>, number: u64) {
     let prefix = number.to_be_bytes();
     let removed = removed(tree, number);
-    let keys: Vec<_> = tree.with_prefix(&prefix).map(|(key, _)| key.clone()).collect();
+    let is_text = |key: &[u8]| matches!(rows::parts(key), Some((_, Tag::Text, _)));
+    let keys: Vec<_> = tree.with_prefix(&prefix).map(|(key, _)| key.clone()).filter(|key| !is_text(key)).collect();
     keys.iter().for_each(|key| _ = tree.remove(key));
     if let Some(stamp) = removed {
         tree.insert(&rows::of(number, Tag::Removed), Row::Removed(stamp));

@@ -39,12 +39,16 @@ pub enum BaseChanges {
 /// assert_eq!(context.stat("/file")?.mtime.seconds, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Options {
     pub(crate) base_changes: BaseChanges,
     clock: Option<Arc<dyn Fn() -> Timestamp + Send + Sync>>,
     pub(crate) sync_every: SyncEvery,
+    pub(crate) longest_text: u64,
 }
+
+/// The length of the longest text that is kept, if the options do not say it.
+const LONGEST_TEXT: u64 = 1 << 20;
 
 /// The time after which changed branches are synced unasked.
 #[derive(Clone, Copy)]
@@ -54,6 +58,13 @@ impl Default for SyncEvery {
     /// Returns five seconds, as the journals of file systems have it.
     fn default() -> Self {
         SyncEvery(Some(Duration::from_secs(5)))
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (base_changes, sync_every) = (BaseChanges::default(), SyncEvery::default());
+        Options { base_changes, clock: None, sync_every, longest_text: LONGEST_TEXT }
     }
 }
 
@@ -79,6 +90,16 @@ impl Options {
     #[must_use]
     pub fn sync_every(mut self, time: impl Into<Option<Duration>>) -> Options {
         self.sync_every = SyncEvery(time.into());
+        self
+    }
+
+    /// Sets the length in bytes of the longest text that is kept of a file of the base before the
+    /// first change of its data. With it, [`Answer::Merge`](crate::Answer::Merge) merges what the
+    /// base has changed in the same file since. Longer files, and those with a zero byte, are not
+    /// kept. Default: 1 MiB; 0 keeps empty files alone.
+    #[must_use]
+    pub fn longest_text(mut self, bytes: u64) -> Options {
+        self.longest_text = bytes;
         self
     }
 

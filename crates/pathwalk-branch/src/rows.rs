@@ -12,12 +12,14 @@
 //! | 4 | hash of the name, name | an entry of a directory: a name that the branch added, changed or removed |
 //! | 5 | offset | an extent of a file |
 //! | 6 | | what a node of the base was that was removed, if no entry says it |
+//! | 7 | | the text of a file of the base, before the branch changed the file |
 //!
 //! What always holds:
 //! - The number of the key is that of the node, with its highest byte first.
 //! - An entry that leads to a node leads to one with attributes in the tree.
 //! - A node of the base whose attributes are not in the tree has no row but those of its entries'
-//!   names, which only directories have whose attributes are in the tree, and that of its place.
+//!   names, which only directories have whose attributes are in the tree, that of its place, and
+//!   its text.
 //! - Each node with attributes has a place, except those that never had a name. So has each
 //!   directory above it, up to the root.
 //! - A removed name of the base is a row, too. Nothing but [`Entry`] knows of it, so it cannot be
@@ -46,6 +48,7 @@ pub(crate) enum Tag {
     Entry = 4,
     Extent = 5,
     Removed = 6,
+    Text = 7,
 }
 
 /// The value of a row.
@@ -204,7 +207,7 @@ pub(crate) fn extent(number: u64, offset: u64) -> KeyBytes {
 pub(crate) fn parts(key: &[u8]) -> Option<(u64, Tag, &[u8])> {
     let (number, rest) = key.split_first_chunk::<8>()?;
     let (tag, rest) = rest.split_first()?;
-    let tags = [Tag::Record, Tag::Place, Tag::Acl, Tag::Xattr, Tag::Entry, Tag::Extent, Tag::Removed];
+    let tags = [Tag::Record, Tag::Place, Tag::Acl, Tag::Xattr, Tag::Entry, Tag::Extent, Tag::Removed, Tag::Text];
     Some((u64::from_be_bytes(*number), *tags.get(usize::from(*tag))?, rest))
 }
 

@@ -255,8 +255,7 @@ fn each_kind_of_conflict_is_answered() {
         for (answer, expected) in answers.into_iter().zip(case.expected) {
             let expected = match (answer, case.over) {
                 _ if parent == Parent::Branch => expected,
-                // The base has the text of before no longer.
-                (Answer::Merge, _) | (Answer::Ours, Over::OursOverParent) => None,
+                (Answer::Ours, Over::OursOverParent) => None,
                 (Answer::Ours, Over::OursOverBase(other)) => Some(other),
                 _ => expected,
             };
@@ -336,7 +335,7 @@ fn random_conflicts_are_answered() {
     for parent in [Parent::Branch, Parent::Base] {
         let (mut answered, mut plain, mut open) = (0, 0, 0);
         for round in 0..rounds {
-            for answer in [Answer::Ours, Answer::Theirs] {
+            for answer in [Answer::Ours, Answer::Theirs, Answer::Merge] {
                 let seed = random.u64(..);
                 for name in 0..3 {
                     let what = format!("round {round} ({seed}), {answer:?}, {parent:?}, ground {name}");

@@ -15,6 +15,9 @@ impl Inner {
         set.check(self.kind(tree, number)?)?;
         let (now, before) = (self.shared.now(), self.copy_up(tree, number)?);
         let (size, had_pages) = (before.attributes.size, before.attributes.blocks > 0);
+        if set.size.is_some_and(|to| to != size) {
+            self.keep_text(tree, number)?;
+        }
         if let Some(to) = set.size
             && to <= size
         {

@@ -47,6 +47,7 @@ impl Inner {
         let ((from, range), (to, at)) = (from, to);
         let parts = self.parts(tree, from, range.clone())?;
         self.copy_up(tree, to)?;
+        self.keep_text(tree, to)?;
         let (moved, length) = (|offset: u64| offset - range.start + at, range.end - range.start);
         self.change_extents(tree, to, at..at + length, |extents: &mut ExtentsMut<'_>| {
             extents.replace(at..at + length, (holes == Holes::AreWritten).then_some(What::Zeroes));

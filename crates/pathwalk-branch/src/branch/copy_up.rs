@@ -62,6 +62,7 @@ pub(crate) fn copied_up(tree: &mut Tree<Row>, number: u64, copied: Copied) {
     let Copied { origin, body } = copied;
     // Of a node that had this number before.
     tree.remove(&rows::of(number, Tag::Removed));
+    tree.remove(&rows::of(number, Tag::Text));
     for (key, row) in &origin.extras {
         tree.insert(key, row.clone());
     }

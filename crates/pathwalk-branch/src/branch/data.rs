@@ -44,7 +44,7 @@ impl BaseFiles {
     }
 
     /// Reads bytes of the file as it was when it was copied: `ESTALE` if it was changed since.
-    fn read(&self, base: &Base, origin: &Origin, buffer: &mut [u8], offset: u64) -> Result<(), Errno> {
+    pub(super) fn read(&self, base: &Base, origin: &Origin, buffer: &mut [u8], offset: u64) -> Result<(), Errno> {
         let file = self.get(base, &origin.handle(base)?)?;
         let mut filled = 0;
         while filled < buffer.len() {
@@ -133,6 +133,7 @@ impl Inner {
         let data = &data[..data.len().min(reach.try_into().unwrap_or(usize::MAX))];
         let end = offset + data.len() as u64;
         self.copy_up(tree, number)?;
+        self.keep_text(tree, number)?;
         let store = &self.shared.store;
         self.change_extents(tree, number, offset..end, |extents| extents.write(data, offset, store))??;
         let now = self.shared.now();

@@ -56,6 +56,8 @@ impl Inner {
         }
         self.copied([from.dir, to.dir, moved.target.number], tree)?;
         self.copied(replaced.iter().map(|found| found.target.number), tree)?;
+        // An editor may save a file so.
+        replaced.iter().try_for_each(|found| self.keep_text(tree, found.target.number))?;
 
         let directories = i64::from(moved.is_directory());
         let replaces = i64::from(replaced.is_some());

@@ -35,6 +35,7 @@ impl Inner {
             return Err(Errno::ENOSPC);
         }
         self.copy_up(tree, number)?;
+        self.keep_text(tree, number)?;
         let moves = FallocateFlags::COLLAPSE_RANGE | FallocateFlags::INSERT_RANGE;
         let touched = if what.intersects(moves) { 0..u64::MAX } else { range.clone() };
         self.change_extents(tree, number, touched, |extents| match what {

@@ -42,6 +42,9 @@ pub(super) fn apply(
     for (number, _) in ours.groups.iter().filter(|(_, group)| group.has(Tag::Removed)) {
         take_rows(ours.tree, merged, number, Tag::Removed);
     }
+    for (number, _) in ours.groups.iter().filter(|(_, group)| group.has(Tag::Text)) {
+        take_text(ours.tree, merged, number);
+    }
     for number in orphans {
         if let Ok(record) = record_mut(merged, *number) {
             record.attributes.nlink = 0;
@@ -96,7 +99,7 @@ fn apply_names(ours: &Side<'_>, merged: &mut Tree<Row>) -> BTreeMap<u64, Count> 
 }
 
 /// The kinds of rows that belong to a node alone.
-const OWN: [Tag; 4] = [Tag::Record, Tag::Acl, Tag::Xattr, Tag::Extent];
+const OWN: [Tag; 5] = [Tag::Record, Tag::Acl, Tag::Xattr, Tag::Extent, Tag::Text];
 
 /// Takes over the node as the branch has it, but for its names.
 fn take(ours: &Tree<Row>, merged: &mut Tree<Row>, number: u64) {
@@ -110,6 +113,14 @@ pub(super) fn take_rows(from: &Tree<Row>, merged: &mut Tree<Row>, number: u64, t
     before.iter().for_each(|key| _ = merged.remove(key));
     let now: Vec<_> = from.with_prefix(&prefix).map(|(key, row)| (key.clone(), row.clone())).collect();
     now.into_iter().for_each(|(key, row)| _ = merged.insert(&key, row));
+}
+
+/// Takes over the text that is kept of a node, if none is.
+fn take_text(ours: &Tree<Row>, merged: &mut Tree<Row>, number: u64) {
+    let key = rows::of(number, Tag::Text);
+    if let (None, Some(text)) = (merged.get(&key), ours.get(&key)) {
+        merged.insert(&key, text.clone());
+    }
 }
 
 /// Merges a node that both changed, and about which they agree.

@@ -10,7 +10,7 @@
 //! | `Moved` | the node is where the branch has it | where the parent has it |
 //! | `RemovedInBranch` | the node is removed | it stays, as the parent has it |
 //! | `RemovedInParent` | the node is back, with the directories above it | it is removed |
-//! | `BaseChanged` | cannot be: the rest of the data is gone | the data is as in the parent |
+//! | `BaseChanged` | cannot be: the rest of the data is gone, but for a merge of text | the data is as in the parent |
 //!
 //! What hangs together has one answer: both names of a node that was moved, and all that is in a
 //! directory which one side removed or made.
@@ -32,7 +32,8 @@ pub enum Answer {
     Theirs,
     /// A merge of both texts by lines, if each changed other lines. A file that is no text stays a
     /// conflict; so does one of which the text before both changes is not known any more, as of a
-    /// file of the base that the base has changed.
+    /// file that the base has changed and that is longer than
+    /// [`longest_text`](crate::Options::longest_text).
     Merge,
 }
 

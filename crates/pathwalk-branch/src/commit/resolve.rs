@@ -120,7 +120,7 @@ impl Answers<'_> {
             Answer::Theirs => Onto::Ours,
         };
         match (found.conflict.kind, &found.at) {
-            (ConflictKind::Changed(_), At::Node(number)) if answer == Answer::Merge => {
+            (ConflictKind::Changed(_) | ConflictKind::BaseChanged, At::Node(number)) if answer == Answer::Merge => {
                 self.parts_of(*number, Aspects::DATA, loser)
             }
             (ConflictKind::Changed(what), At::Node(number)) => self.parts_of(*number, what, loser),

@@ -70,7 +70,7 @@ impl Group {
 
     /// Returns whether the group has more than the place of the node, and what it was.
     pub(crate) fn is_change(&self) -> bool {
-        self.0.iter().any(|(tag, _)| !matches!(tag, Tag::Place | Tag::Removed))
+        self.0.iter().any(|(tag, _)| !matches!(tag, Tag::Place | Tag::Removed | Tag::Text))
     }
 
     /// Returns whether the node lost its last name.

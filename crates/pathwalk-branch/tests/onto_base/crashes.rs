@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use pathwalk::{Context, Credentials, Errno, Vfs};
+use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
 use pathwalk_branch::{Branches, DiskStore, Error, Options, Resolution};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
@@ -183,6 +183,36 @@ fn random_commits_that_are_killed_are_whole_or_not_there() {
         }
     }
     println!("{kills} kills, {again} commits again");
+}
+
+#[test]
+fn a_commit_that_failed_at_any_call_is_made_again() {
+    let mut again = 0;
+    for call in 0.. {
+        let mortal = Mortal::new(|base| {
+            base.write("/large", vec![7; 50_000]).unwrap();
+            base.mkdir("/gone", 0o755).unwrap();
+            base.write("/gone/file", "text").unwrap();
+        });
+        mortal.context.open("/large", OpenFlags::WRITE).unwrap().write_at(b"in the middle", 20_000).unwrap();
+        mortal.context.remove_dir_all("/gone").unwrap();
+        let after = look(&mortal.context);
+        if !mortal.kill_at(call) {
+            break;
+        }
+        match mortal.branches.commit("work") {
+            Ok(()) => again += 1,
+            // All but the staging directory was done.
+            Err(Error::NoBranch(_)) => {}
+            Err(error) => panic!("failed at {call}: {error}"),
+        }
+        let now = look(&mortal.reborn());
+        let left: Vec<_> = now.keys().filter(|path| !path.starts_with(b"/.pathwalk-commit")).collect();
+        assert_eq!(left, after.keys().collect::<Vec<_>>(), "failed at {call}");
+        assert!(now[&b"/large"[..]] == after[&b"/large"[..]], "failed at {call}");
+    }
+    println!("{again} commits again");
+    assert!(again > 10);
 }
 
 /// Opens the branches of a base that are in a store.

@@ -156,6 +156,9 @@ impl Moving<'_> {
                     self.tree.insert(&key, Row::Extent(Extent { length, what }));
                 }
             }
+            if self.tree.get(&rows::of(*number, Tag::Text)).is_some() {
+                self.inner.renew_text(&mut self.tree, *number, now)?;
+            }
             self.note_places(*number, now);
         }
         Ok(())
@@ -191,7 +194,9 @@ impl Moving<'_> {
         }
         let record = record_mut(&mut self.tree, number)?;
         (record.origin, record.names) = (None, Names::Own);
-        let target = Target { number, kind: record.kind() };
+        let kind = record.kind();
+        self.tree.remove(&rows::of(number, Tag::Text));
+        let target = Target { number, kind };
         let key = self.inner.shared.entry_key(at.dir, &at.name);
         let hides = match self.tree.get(&key) {
             Some(Row::Entry(entry)) => entry.hides,
@@ -307,7 +312,14 @@ impl Moving<'_> {
                     let is_known = entry.hides.filter(|hidden| hidden.target == target);
                     match is_known.filter(|_| !self.since.changed_names.contains(&key)) {
                         Some(hidden) => Some(hidden),
-                        None => Some(Hidden { target, stamp: plan.stamp(node)? }),
+                        None => {
+                            let is_replaced = entry.target.is_some_and(|is| is != target && is.kind == target.kind);
+                            if is_replaced && target.kind == FileType::Regular && !self.lives(target.number) {
+                                let origin = plan.base.origin(node)?;
+                                self.inner.renew_text(&mut self.tree, target.number, &origin)?;
+                            }
+                            Some(Hidden { target, stamp: plan.stamp(node)? })
+                        }
                     }
                 }
             };
