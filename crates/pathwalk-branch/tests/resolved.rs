@@ -562,3 +562,22 @@ fn what_the_base_made_with_a_number_that_it_reused_is_shown() {
         assert_eq!(text(&ground.base, "/one/x"), "branch", "on {}", ground.name);
     }
 }
+
+#[test]
+fn open_files_stay_through_a_rebase_onto_the_base() {
+    for ground in Ground::each(fill) {
+        let step = ground.fork(None, "step");
+        step.write("/a", "branch").unwrap();
+        let open = step.open("/a", OpenFlags::READ | OpenFlags::WRITE).unwrap();
+        ground.base.remove_file("/a").unwrap();
+        ground.branches.catch_up();
+        ground.branches.rebase("step", &Resolution::all(Answer::Theirs)).unwrap();
+        assert!(step.stat("/a").is_err(), "on {}", ground.name);
+        let mut buffer = [0; 6];
+        assert_eq!((open.read_at(&mut buffer, 0).unwrap(), &buffer), (6, b"branch"), "on {}", ground.name);
+        assert_eq!(open.handle().attributes().unwrap().nlink, 0);
+        open.write_at(b"B", 0).unwrap();
+        assert_eq!((open.read_at(&mut buffer, 0).unwrap(), &buffer), (6, b"Branch"), "on {}", ground.name);
+        ground.branches.commit("step").unwrap();
+    }
+}
