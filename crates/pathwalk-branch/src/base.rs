@@ -32,6 +32,7 @@ use crate::births::Births;
 use crate::branch::Way;
 use crate::numbers::Numbers;
 use crate::origin::Origin;
+use crate::restored::Restored;
 use crate::rows::{self, Row};
 use crate::stamp::Stamp;
 
@@ -55,6 +56,7 @@ pub(crate) struct Base {
     is_tmpfs: bool,
     births: Births,
     next: Numbers,
+    restored: Restored,
     others: Mutex<Others>,
     /// Set once a node has a number for itself in [`Others::nodes`].
     has_others: AtomicBool,
@@ -81,7 +83,7 @@ pub(crate) struct Copied {
 
 impl Base {
     /// Creates the base. The counter is that of new nodes.
-    pub(crate) fn new(context: Context, next: Numbers) -> Result<Base, Errno> {
+    pub(crate) fn new(context: Context, next: Numbers, restored: Restored) -> Result<Base, Errno> {
         let root = context.root().clone();
         let (device, statfs) = (root.attributes()?.device, root.statfs()?);
         if root.kind() != FileType::Directory {
@@ -89,7 +91,7 @@ impl Base {
         }
         let (is_tmpfs, births) = (statfs.kind == TMPFS_MAGIC, Births::of_base(&root)?);
         let (others, has_others) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Base { context, root, device, is_tmpfs, births, next, others, has_others })
+        Ok(Base { context, root, device, is_tmpfs, births, next, restored, others, has_others })
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -214,8 +216,32 @@ impl Base {
     pub(crate) fn check_unchanged(&self, origin: &Origin) -> Result<(), Errno> {
         let node = origin.handle(self)?;
         let now = node.attributes().map_err(|_| Errno::ESTALE)?;
-        let is_same = stamp(&now) == stamp(&origin.attributes) && self.cookie(&node) == Ok(origin.cookie);
-        if is_same { Ok(()) } else { Err(Errno::ESTALE) }
+        let cookie = self.cookie(&node).map_err(|_| Errno::ESTALE)?;
+        let is_same = stamp(&now) == stamp(&origin.attributes) && cookie == origin.cookie;
+        // Of another size, no commit has left it.
+        let is_restored = || now.size == origin.attributes.size && self.restored.is_same(Stamp::of(&now, cookie), origin.stamp());
+        if is_same || is_restored() { Ok(()) } else { Err(Errno::ESTALE) }
+    }
+
+    /// Returns the stamp that a node had before all commits which were not made and touched it.
+    pub(crate) fn first_stamp(&self, stamp: Stamp) -> Stamp {
+        self.restored.first(stamp)
+    }
+
+    /// Returns whether a commit that was not made has touched nodes.
+    pub(crate) fn has_restored(&self) -> bool {
+        !self.restored.is_empty()
+    }
+
+    /// Reads which nodes other processes have noted as touched.
+    pub(crate) fn read_restored(&self) -> Result<(), Errno> {
+        self.restored.read()
+    }
+
+    /// Notes the stamps of nodes that a commit which was not made has touched, each with the one
+    /// before.
+    pub(crate) fn note_restored(&self, pairs: &[(Stamp, Stamp)]) -> Result<(), Errno> {
+        self.restored.note(pairs)
     }
 
     fn cookie(&self, node: &Handle) -> Result<Option<ChangeCookie>, Errno> {

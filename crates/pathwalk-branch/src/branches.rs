@@ -27,6 +27,7 @@ use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
 use crate::options::{Options, SyncEvery};
+use crate::restored::{KeepStamps, Restored};
 use crate::rows::Row;
 use crate::store::Store;
 use crate::stored::{self, Collected, Damage, Keeper, Stored};
@@ -97,7 +98,12 @@ struct Listed {
     note: String,
     /// The undo of its commit onto the base, which has failed and may be finished yet.
     undo: Option<Undo>,
+    /// The rest of the branch of which this one is a part.
+    rest: Option<Rest>,
 }
+
+/// The name of a branch, and its tree once a part of it is committed.
+type Rest = (String, Tree<Row>);
 
 /// The name of the branch that takes a commit back, and its tree.
 type Undo = (String, Tree<Row>);
@@ -152,8 +158,9 @@ impl Branches {
     /// ```
     pub fn with_store(base: Context, options: Options, store: impl BlobStore + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
+        let numbers = Numbers::within(FIRST_NEW..u64::MAX);
+        let base = Base::new(base, numbers, Restored::default()).map_err(refused())?;
         let recovered = recover(&base)?;
-        let base = Base::new(base, Numbers::within(FIRST_NEW..u64::MAX)).map_err(refused())?;
         let shared = Shared::new(base, Data::Blobs(Arc::new(store)), options, NameHash::random()).map_err(refused())?;
         recovered.into_iter().for_each(Done::clean);
         Ok(Branches { shared: Arc::new(shared), table: Mutex::default(), keeper: None })
@@ -196,11 +203,13 @@ impl Branches {
     /// ```
     pub fn open(base: Context, options: Options, store: impl Store + 'static) -> Result<Branches, Error> {
         let refused = || Error::base("use this tree as a base");
-        let recovered = recover(&base)?;
         let store: Arc<dyn Store> = Arc::new(store);
-        let base = Base::new(base, stored::node_numbers(&store)).map_err(refused())?;
-        let stored = Arc::new(Stored::new(store));
+        let (numbers, stored) = (stored::node_numbers(&store), Arc::new(Stored::new(store)));
+        let restored = Restored::kept(Arc::clone(&stored) as Arc<dyn KeepStamps>);
+        let base = Base::new(base, numbers, restored).map_err(refused())?;
         let hasher = stored.hasher(&base)?;
+        base.read_restored().map_err(refused())?;
+        let recovered = recover(&base)?;
         let SyncEvery(every) = options.sync_every;
         let keeper = every.map(|every| Keeper::new(&stored, every)).transpose();
         let keeper = keeper.map_err(Error::base("start the thread that syncs branches"))?;
@@ -232,7 +241,8 @@ impl Branches {
         };
         let branch = Branch(Inner::new(&self.shared, forked.clone(), None));
         let (parent, created) = (parent.map(str::to_owned), self.shared.now());
-        let listed = Listed { branch: branch.clone(), parent, forked, created, note: String::new(), undo: None };
+        let (note, branch_listed) = (String::new(), branch.clone());
+        let listed = Listed { branch: branch_listed, parent, forked, created, note, undo: None, rest: None };
         table.insert(name.to_owned(), listed);
         Ok(branch)
     }

@@ -40,8 +40,8 @@
 //!   layers in front of it;
 //! - `tree/` is the map in which a branch keeps its rows, `rows` says what they are, `extents/` are
 //!   those of one file;
-//! - `base` asks the base, `origin` is a node of it that a branch has copied, `events` passes its
-//!   reports on;
+//! - `base` asks the base, `origin` is a node of it that a branch has copied, `restored` are those
+//!   that a commit which was not made has touched, `events` passes its reports on;
 //! - `blobs` stores data, `store/` is a store that outlives the process, `stored/` keeps branches
 //!   in one.
 
@@ -62,6 +62,7 @@ mod numbers;
 mod open_file;
 mod options;
 mod origin;
+mod restored;
 mod rows;
 mod stamp;
 mod store;

@@ -13,7 +13,7 @@ use pathwalk::{Attributes, ChangeCookie, Timestamp};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 /// The stamp of a node, of a name, or of a set of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Stamp(pub(crate) u128);
 
 impl Stamp {

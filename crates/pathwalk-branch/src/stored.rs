@@ -17,6 +17,7 @@ mod copy;
 mod encoding;
 mod keeper;
 mod part;
+mod restored;
 mod table;
 mod trees;
 mod undo;
@@ -285,15 +286,25 @@ impl Stored {
 
     /// Drops a branch, which has no forks. `InUse` if another process has it open.
     pub(crate) fn drop(&self, base: &Base, name: &str) -> Result<(), Error> {
+        self.drop_with(base, name, |step| step.take_part(name).map(drop).map_err(store_error("drop the branch")))
+    }
+
+    /// Drops a branch in one batch with another change.
+    fn drop_with<R: Default>(
+        &self,
+        base: &Base,
+        name: &str,
+        change: impl Fn(&mut Step<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let action = "drop the branch";
         let mut open = self.open.lock();
         let mut lease = None;
-        self.change(base, action, |step| {
+        let result = self.change(base, action, |step| {
             let row = match step.branch(name) {
                 // No more can be dropped of one whose row cannot be read.
                 Err(Errno::EIO) => {
                     step.delete_branch(name);
-                    return Ok(());
+                    return Ok(R::default());
                 }
                 row => row.map_err(store_error(action))?,
             };
@@ -302,10 +313,11 @@ impl Stored {
                 let taken = self.store.lease(row.id).map_err(store_error(action))?;
                 lease = Some(taken.ok_or_else(|| Error::InUse(name.to_owned()))?);
             }
-            self.leave(step, name, &row, Above::Stays)
+            self.leave(step, name, &row, Above::Stays)?;
+            change(step)
         })?;
         open.remove(name);
-        Ok(())
+        Ok(result)
     }
 
     /// Drops a branch in a batch.

@@ -1,8 +1,9 @@
 //! Commit and rebase of branches.
 
-use pathwalk::{Context, Errno};
+use pathwalk::Errno;
 
 use super::{Branch, Branches, Listed, Table, Undo, check_name, check_no_forks, find};
+use crate::base::Base;
 use crate::branch::Inner;
 use crate::commit::onto_base::{self, Done, Outcome};
 use crate::commit::resolution::Resolution;
@@ -100,7 +101,7 @@ impl Branches {
 
     fn commit_and_keep(&self, name: &str, resolution: &Resolution, undo: Option<&str>) -> Result<(), Error> {
         if let Some(stored) = self.in_store() {
-            self.recovered(recover(self.shared.base.context())?)?;
+            self.recovered(recover(&self.shared.base)?)?;
             return stored.commit(&self.shared, name, resolution, undo);
         }
         let mut table = self.table.lock();
@@ -120,7 +121,8 @@ impl Branches {
         };
         let conflicts = commit::merge(&listed.forked, &listed.branch.0.snapshot(), onto, resolution, keep);
         no_conflicts(name, conflicts.map_err(Error::base("look at the base"))?)?;
-        table.remove(name);
+        let listed = table.remove(name);
+        self.take_from_branch(&mut table, listed);
         if let (Some(undo), Some((tree, forked))) = (undo, kept) {
             self.add_undo(&mut table, (undo, name), Some(above), (tree, forked));
         }
@@ -136,13 +138,14 @@ impl Branches {
         (tree, forked): (Tree<Row>, Tree<Row>),
     ) {
         let (branch, created) = (Branch(Inner::new(&self.shared, tree, None)), self.shared.now());
-        let listed = Listed { branch, parent, forked, created, note: note_of_undo(of), undo: None };
+        let listed = Listed { branch, parent, forked, created, note: note_of_undo(of), undo: None, rest: None };
         table.insert(undo.to_owned(), listed);
     }
 
     /// Drops a branch that was committed onto the base, and adds the one that takes that back.
     fn committed(&self, table: &mut Table, name: &str, done: Done, undo: Option<Undo>) -> Result<(), Error> {
-        table.remove(name);
+        let listed = table.remove(name);
+        self.take_from_branch(table, listed);
         done.clean();
         let Some((undo, tree)) = undo else { return Ok(()) };
         let tree = onto_base::over_committed(&Inner::new(&self.shared, tree, None));
@@ -152,12 +155,17 @@ impl Branches {
     }
 
     fn commit_onto_base(&self, table: &mut Table, name: &str, resolution: &Resolution, undo: Option<&str>) -> Result<(), Error> {
-        if let Some(done) = recover(self.shared.base.context())? {
-            if done.list == self.shared.identity() && done.branch == name {
-                let undo = table.get_mut(name).and_then(|listed| listed.undo.take());
-                return self.committed(table, name, done, undo);
+        if let Some(done) = recover(&self.shared.base)? {
+            let committed = done.branch.clone();
+            if done.list == self.shared.identity() {
+                let undo = table.get_mut(&committed).and_then(|listed| listed.undo.take());
+                self.committed(table, &committed, done, undo)?;
+            } else {
+                done.clean();
             }
-            done.clean();
+            if committed == name && !table.contains_key(name) {
+                return Ok(());
+            }
         }
         let (branch, mut kept) = (find(table, name)?.branch.clone(), None);
         let mut keep = |tree| {
@@ -206,7 +214,7 @@ impl Branches {
     /// ```
     pub fn rebase(&self, name: &str, resolution: &Resolution) -> Result<(), Error> {
         if let Some(stored) = self.in_store() {
-            self.recovered(recover(self.shared.base.context())?)?;
+            self.recovered(recover(&self.shared.base)?)?;
             return stored.rebase(&self.shared, name, resolution);
         }
         let mut table = self.table.lock();
@@ -230,17 +238,22 @@ impl Branches {
     /// take commits back.
     pub(super) fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
         match (recovered, self.in_store()) {
-            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared.base, done)?,
+            (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared, done)?,
+            (Some(done), None) if done.list == self.shared.identity() => {
+                let (mut table, name) = (self.table.lock(), done.branch.clone());
+                let undo = table.get_mut(&name).and_then(|listed| listed.undo.take());
+                self.committed(&mut table, &name, done, undo)?;
+            }
             (Some(done), _) => done.clean(),
             (None, _) => {}
         }
-        self.in_store().map_or(Ok(()), |stored| stored.settle_undos(&self.shared))
+        self.in_store().map_or(Ok(()), |stored| stored.settle(&self.shared))
     }
 }
 
 /// Finishes or undoes what a crash has left of a commit onto the base. One that is under way is
 /// left alone. Returns a commit that was finished.
-pub(super) fn recover(base: &Context) -> Result<Option<Done>, Error> {
+pub(super) fn recover(base: &Base) -> Result<Option<Done>, Error> {
     match onto_base::recover(base) {
         Err(failure) if failure.errno == Errno::EBUSY => Ok(None),
         recovered => recovered.map_err(|failure| Error::of_commit("", failure)),

@@ -49,6 +49,7 @@ impl Branches {
             created: self.shared.now(),
             note: note.to_owned(),
             undo: None,
+            rest: None,
         };
         table.insert(copy.to_owned(), listed);
         Ok(())

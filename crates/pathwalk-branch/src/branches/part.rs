@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use pathwalk::FileType;
 
-use super::{Branch, Branches, Listed, find};
+use super::commit::recover;
+use super::{Branch, Branches, Listed, Table, find};
 use crate::branch::Inner;
+use crate::commit::onto_base;
 use crate::commit::resolution::Resolution;
 use crate::commit::resolve::part::{Taken, take_back};
 use crate::diff::Change;
@@ -25,8 +27,8 @@ impl Branches {
     /// or removed directory and what is in it. A directory that was renamed and is not among the
     /// paths stays where it was, and what was changed in it is changed there.
     ///
-    /// The commit is durable as a whole, and then the branch without what was committed is. After a
-    /// crash in between, the branch has it still.
+    /// The commit, and the branch without what was committed, are durable together. Then the branch
+    /// takes over what was committed; after a crash in between, a rebase does it.
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
@@ -52,26 +54,29 @@ impl Branches {
         let paths: Vec<&[u8]> = paths.iter().map(AsRef::as_ref).collect();
         let part = format!("{name}.part");
         super::check_name(&part)?;
-        // One that a crash has left: it was not committed, or the commit was finished.
+        // What is left of one before is finished, or was not committed.
+        self.recovered(recover(&self.shared.base)?)?;
         match self.drop(&part) {
             Ok(()) | Err(Error::NoBranch(_)) => {}
             Err(error) => return Err(error),
         }
-        let rest = self.part(name, &part, &paths)?;
+        self.part(name, &part, &paths)?;
         if let Err(error) = self.commit_with(&part, resolution) {
-            // What this fails with is less than what failed before.
-            let _ = self.drop(&part);
+            // What is left of it may be finished yet. What this fails with is less than what failed
+            // before.
+            if onto_base::is_under_way(self.shared.base.context()) == Ok(false) {
+                let _ = self.drop(&part);
+            }
             return Err(error);
         }
-        self.replace(name, rest)?;
         match self.rebase(name, &Resolution::default()) {
             Err(Error::Conflicts { .. }) => Ok(()),
             rebased => rebased,
         }
     }
 
-    /// Makes a branch of a part of another one. Returns the tree of the rest.
-    fn part(&self, name: &str, part: &str, paths: &[&[u8]]) -> Result<Tree<Row>, Error> {
+    /// Makes a branch of a part of another one.
+    fn part(&self, name: &str, part: &str, paths: &[&[u8]]) -> Result<(), Error> {
         if let Some(stored) = self.in_store() {
             return stored.part(&self.shared, name, part, paths);
         }
@@ -85,19 +90,18 @@ impl Branches {
             created: self.shared.now(),
             note: String::new(),
             undo: None,
+            rest: Some((name.to_owned(), rest)),
         };
         table.insert(part.to_owned(), listed);
-        Ok(rest)
+        Ok(())
     }
 
-    fn replace(&self, name: &str, tree: Tree<Row>) -> Result<(), Error> {
-        if let Some(stored) = self.in_store() {
-            return stored.replace(&self.shared, name, &tree);
-        }
-        if let Some(listed) = self.table.lock().get_mut(name) {
+    /// Takes a part that is committed out of its branch.
+    pub(super) fn take_from_branch(&self, table: &mut Table, part: Option<Listed>) {
+        let Some((name, tree)) = part.and_then(|part| part.rest) else { return };
+        if let Some(listed) = table.get_mut(&name) {
             listed.branch = Branch(Inner::new(&self.shared, tree, None));
         }
-        Ok(())
     }
 }
 

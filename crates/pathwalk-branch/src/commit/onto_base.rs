@@ -14,6 +14,8 @@
 //!
 //! - After a crash at any point, [`recover`] finishes a commit that is decided, and undoes one that
 //!   is not.
+//! - What a commit has touched that is not made is not taken for changed: times of change alone are
+//!   others, which is noted (`before`).
 //! - Nothing of the base is overwritten or lost by a move: a name is put only where there is none.
 //!   If the old place of a name is taken when it is to be moved back, it gets another name beside.
 //! - No link is followed, and each directory is held while it is worked in (`hand`).
@@ -26,6 +28,7 @@
 //! be on its file system.
 
 mod apply;
+mod before;
 mod hand;
 mod journal;
 mod owner;
@@ -48,6 +51,7 @@ pub(crate) use self::rebase::{over_committed, rebase};
 use self::stage::Stage;
 use super::Conflict;
 use super::resolution::Resolution;
+use crate::base::Base;
 use crate::branch::Inner;
 use crate::rows::Row;
 use crate::tree::Tree;
@@ -57,6 +61,8 @@ const STAGING: &str = ".pathwalk-commit";
 
 /// The names of files in the staging directory.
 const OWNER: &str = "owner";
+/// The nodes that are touched, as they were before.
+const BEFORE: &str = "before";
 const NEW_JOURNAL: &str = "journal.new";
 /// The journal of a commit that is decided.
 const JOURNAL: &str = "journal";
@@ -163,11 +169,11 @@ pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution, keep:
     let journal = match decide(branch, &plan, &hand, &staging, &running) {
         Ok(journal) => journal,
         Err(failure) => {
-            _ = remove(&hand, &staging);
+            _ = leave(&hand, &staging, base);
             return Err(failure);
         }
     };
-    finish(&hand, &staging, &journal)?;
+    finish(&hand, &staging, &journal, base)?;
     Ok(done(Some((hand, staging, Some(running)))))
 }
 
@@ -180,8 +186,8 @@ pub(crate) fn is_under_way(base: &Context) -> Result<bool, Errno> {
 
 /// Finishes or undoes what a crash has left of a commit. Returns one that is done, whose branch is
 /// to be dropped. `EBUSY` while another process, or another thread, is at work.
-pub(crate) fn recover(base: &Context) -> Result<Option<Done>, Failure> {
-    let hand = Hand::new(base).map_err(Failure::of_staging("use"))?;
+pub(crate) fn recover(base: &Base) -> Result<Option<Done>, Failure> {
+    let hand = Hand::new(base.context()).map_err(Failure::of_staging("use"))?;
     let failed = Failure::of_staging;
     let Some(staging) = hand.find(&hand.root, STAGING.as_bytes()).map_err(failed("find"))? else { return Ok(None) };
     if staging.kind() != FileType::Directory {
@@ -199,16 +205,16 @@ pub(crate) fn recover(base: &Context) -> Result<Option<Done>, Failure> {
         let journal = read(&hand, &staging, name).and_then(|bytes| Journal::from_bytes(&bytes));
         let journal = journal.map_err(|errno| failed("read the journal in")(errno).decided())?;
         match name {
-            JOURNAL => finish(&hand, &staging, &journal)?,
+            JOURNAL => finish(&hand, &staging, &journal, base)?,
             UNDO => {
-                undo(&hand, &staging, &journal)?;
+                undo(&hand, &staging, &journal, base)?;
                 return Ok(None);
             }
             _ => {}
         }
         return Ok(Some(Done { list: journal.list, branch: journal.branch, left: Some((hand, staging, None)) }));
     }
-    remove(&hand, &staging).map_err(failed("remove"))?;
+    leave(&hand, &staging, base).map_err(failed("remove"))?;
     Ok(None)
 }
 
@@ -229,13 +235,13 @@ fn decide(branch: &str, plan: &Plan<'_>, hand: &Hand, staging: &Handle, running:
 }
 
 /// Does what the journal says, of which some may be done already.
-fn finish(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failure> {
+fn finish(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Result<(), Failure> {
     let steps = Steps { hand, staging, journal };
     let decided = |action| move |errno| Failure::of_staging(action)(errno).decided();
     if hand.find(staging, NAMED.as_bytes()).map_err(decided("read"))?.is_none() {
         if let Err(failure) = steps.reserve().and_then(|()| steps.move_names()) {
             let undone = move_journal(hand, staging, JOURNAL, UNDO).map_err(Failure::of_staging("write into"));
-            return match undone.and_then(|()| undo(hand, staging, journal)) {
+            return match undone.and_then(|()| undo(hand, staging, journal, base)) {
                 Ok(()) => Err(failure),
                 Err(_) => Err(failure.decided()),
             };
@@ -256,11 +262,11 @@ fn finish(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failur
 }
 
 /// Moves all names back, and removes the staging directory.
-fn undo(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failure> {
+fn undo(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Result<(), Failure> {
     Steps { hand, staging, journal }.undo()?;
     let gone = || {
         sync(hand, staging)?;
-        remove(hand, staging)
+        leave(hand, staging, base)
     };
     gone().map_err(Failure::of_staging("remove"))
 }
@@ -299,8 +305,28 @@ fn sync(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
     hand.context.reopen(staging, OpenFlags::READ)?.syncfs()
 }
 
+/// Leaves the base as it was: removes the staging directory, with the second names of nodes, and
+/// notes that these are as before.
+fn leave(hand: &Hand, staging: &Handle, base: &Base) -> Result<(), Errno> {
+    remove_names(hand, staging, |name| name != BEFORE.as_bytes() && !is_last(name))?;
+    before::note_restored(hand, staging, base)?;
+    remove(hand, staging)
+}
+
 /// Removes the staging directory. What says in which state it is goes last.
 fn remove(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
+    remove_names(hand, staging, |name| !is_last(name))?;
+    remove_names(hand, staging, |_| true)?;
+    leave_root(hand, || hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR))
+}
+
+/// Returns whether a name in the staging directory says in which state it is.
+fn is_last(name: &[u8]) -> bool {
+    [OWNER, UNDO, DONE].iter().any(|last| name == last.as_bytes())
+}
+
+/// Removes names in the staging directory.
+fn remove_names(hand: &Hand, staging: &Handle, goes: impl Fn(&[u8]) -> bool) -> Result<(), Errno> {
     let dir = hand.context.reopen(staging, OpenFlags::READ)?;
     let mut names = Vec::new();
     loop {
@@ -308,14 +334,10 @@ fn remove(hand: &Hand, staging: &Handle) -> Result<(), Errno> {
         if batch.is_empty() {
             break;
         }
-        names.extend(batch.into_iter().map(|listed| listed.name).filter(|name| !matches!(&**name, b"." | b"..")));
+        let names_here = batch.into_iter().map(|listed| listed.name);
+        names.extend(names_here.filter(|name| !matches!(&**name, b"." | b"..") && goes(name)));
     }
-    let is_last = |name: &[u8]| name == OWNER.as_bytes() || name == UNDO.as_bytes() || name == DONE.as_bytes();
-    names.sort_by_key(|name| is_last(name));
-    for name in &names {
-        remove_all(hand, staging, name)?;
-    }
-    leave_root(hand, || hand.context.unlinkat(&hand.root, STAGING, UnlinkFlags::REMOVEDIR))
+    names.iter().try_for_each(|name| remove_all(hand, staging, name))
 }
 
 /// Changes a name in the root of the base, and leaves its time, as far as that may be set, and its

@@ -14,8 +14,8 @@ use std::sync::{Arc, Weak};
 
 use pathwalk::Errno;
 
-use super::encoding::{self, OfBranch, OfNode, OfOrigin, OfRow, OfWhat};
-use super::table::{COLLECTIONS, OF_BRANCHES, SAVES, counter};
+use super::encoding::{self, OfBranch, OfNode, OfOrigin, OfRest, OfRow, OfWhat};
+use super::table::{COLLECTIONS, OF_BRANCHES, OF_PARTS, OF_RESTORED, SAVES, counter};
 use super::trees::{node_key, origin_key};
 use super::{Stored, store_error};
 use crate::blobs::BlobId;
@@ -73,6 +73,10 @@ impl Marks {
             Ok(())
         };
         snapshot.scan(OF_BRANCHES, &mut each)?;
+        snapshot.scan(OF_PARTS, &mut |_, value| {
+            roots.push(encoding::decode::<OfRest>(value)?.root);
+            Ok(())
+        })?;
         let mut marks = Marks::default();
         roots.into_iter().try_for_each(|root| marks.tree(snapshot, root))?;
         Ok(marks)
@@ -154,6 +158,12 @@ impl Stored {
                     Ok(())
                 };
                 snapshot.scan(prefix, &mut each)?;
+            }
+            if marks.nodes.is_empty() {
+                snapshot.scan(OF_RESTORED, &mut |key, _| {
+                    batch.delete(key);
+                    Ok(())
+                })?;
             }
             drop(snapshot);
             let rows = batch.changes().count() as u64;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use pathwalk::Errno;
 
+use super::part::NewParent;
+use super::table::Step;
 use super::{Above, Stored, store_error};
-use crate::base::Base;
 use crate::branch::Shared;
 use crate::branches::no_conflicts;
 use crate::commit::onto_base::{self, Done, Outcome};
@@ -38,7 +39,7 @@ impl Stored {
         let home = onto.0.home().ok_or_else(|| Error::NoBranch(parent.clone()))?;
         // An older state of the parent must not be stored over the merged one.
         let saving = home.saving.lock();
-        let mut refused = None;
+        let (mut refused, mut taken_from) = (None, None);
         let store = |before: &Tree<Row>, merged: &Tree<Row>| {
             let kept = undo_name.map(|undo| Ok::<_, Errno>((undo, undo::of_parent(shared, before, merged)?))).transpose()?;
             let stored = self.change(&shared.base, "store the commit", |step| {
@@ -47,9 +48,11 @@ impl Stored {
                 if let Some((undo, tree)) = &kept {
                     self.put_undo(step, shared, (undo, name), (tree, Some((&parent, root))))?;
                 }
-                self.leave(step, name, &row, Above::Gets { root, forks: kept.is_some().into() })
+                self.leave(step, name, &row, Above::Gets { root, forks: kept.is_some().into() })?;
+                let over = NewParent { forked: &forked, now: merged, root };
+                self.take_from_branch(shared, step, name, Some(over))
             });
-            stored.map_err(|error| {
+            stored.map(|of| taken_from = of).map_err(|error| {
                 refused = Some(error);
                 Errno::EIO
             })
@@ -61,7 +64,9 @@ impl Stored {
             return Err(error);
         }
         no_conflicts(name, conflicts.map_err(Error::base("look at the base"))?)?;
-        self.open.lock().remove(name);
+        let mut open = self.open.lock();
+        open.remove(name);
+        taken_from.map(|of| open.remove(&of));
         Ok(())
     }
 
@@ -93,7 +98,7 @@ impl Stored {
         match outcome {
             Ok(Outcome::Refused(conflicts)) => Err(Error::Conflicts { name: name.to_owned(), conflicts }),
             Ok(Outcome::Done(done)) => {
-                self.committed(&shared.base, *done)?;
+                self.committed(shared, *done)?;
                 let settled = self.settle_undos(shared);
                 drop(kept);
                 settled
@@ -110,11 +115,17 @@ impl Stored {
         }
     }
 
-    /// Drops a branch that was committed onto the base. If that fails, the next process does it,
-    /// which finds what the commit has left.
-    pub(crate) fn committed(&self, base: &Base, done: Done) -> Result<(), Error> {
-        match self.drop(base, &done.branch) {
-            Ok(()) | Err(Error::NoBranch(_)) => {
+    /// Drops a branch that was committed onto the base, and takes it from the one of which it was a
+    /// part. If that fails, the next process does it, which finds what the commit has left.
+    pub(crate) fn committed(&self, shared: &Arc<Shared>, done: Done) -> Result<(), Error> {
+        let take = |step: &mut Step<'_>| self.take_from_branch(shared, step, &done.branch, None);
+        match self.drop_with(&shared.base, &done.branch, take) {
+            Ok(of) => {
+                of.map(|of| self.open.lock().remove(&of));
+                done.clean();
+                Ok(())
+            }
+            Err(Error::NoBranch(_)) => {
                 done.clean();
                 Ok(())
             }

@@ -85,6 +85,16 @@ pub(super) struct OfUndo {
     pub(super) id: u64,
 }
 
+/// The rest of a branch, which is in another one until that is committed.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct OfRest {
+    /// The name and the number of the branch that is left with it.
+    pub(super) name: String,
+    pub(super) id: u64,
+    /// The root of its tree then.
+    pub(super) root: u64,
+}
+
 /// A node of a tree.
 #[derive(Serialize, Deserialize)]
 pub(super) enum OfNode {

@@ -9,6 +9,8 @@
 //! | `c`, kind | a counter: of the ranges of numbers, and of the numbers of branches |
 //! | `g` | the number of collections that removed something |
 //! | `u`, name | the branch whose commit onto the base this branch is to take back, until that is done |
+//! | `r`, stamp | the stamp that a node of the base had before a commit that was not made |
+//! | `p`, name | the branch of which this one is a part, and what is left of it when the part is committed |
 //! | `s` | a value that each batch which refers to nodes sets to another one |
 //!
 //! What always holds: a branch counts its forks, so a batch that changes the parent of a fork, or
@@ -16,7 +18,7 @@
 
 use pathwalk::Errno;
 
-use super::encoding::{self, OfBranch, OfUndo};
+use super::encoding::{self, OfBranch, OfRest, OfUndo};
 use super::trees::{Saved, Saver};
 use super::{Stored, store_error};
 use crate::base::Base;
@@ -45,6 +47,16 @@ pub(super) const OF_BRANCHES: &[u8] = b"b";
 
 /// The beginning of the keys of branches that are to take a commit back.
 pub(super) const OF_UNDOS: &[u8] = b"u";
+
+/// The beginning of the keys of stamps.
+pub(super) const OF_RESTORED: &[u8] = b"r";
+
+/// The beginning of the keys of parts.
+pub(super) const OF_PARTS: &[u8] = b"p";
+
+pub(super) fn part_key(name: &str) -> Vec<u8> {
+    [OF_PARTS, name.as_bytes()].concat()
+}
 
 pub(super) fn undo_key(name: &str) -> Vec<u8> {
     [OF_UNDOS, name.as_bytes()].concat()
@@ -77,12 +89,27 @@ impl Step<'_> {
 
     pub(super) fn put_branch(&mut self, name: &str, branch: &OfBranch) -> Result<(), Errno> {
         self.batch.put(&branch_key(name), &encoding::encode(branch)?);
-        // A collection that has marked what was in use before starts again.
-        if branch.root != 0 || branch.forked != 0 {
-            self.get(COLLECTIONS)?;
-            self.batch.put(SAVES, &self.stored.new_value());
-        }
+        if branch.root != 0 || branch.forked != 0 { self.note_save() } else { Ok(()) }
+    }
+
+    /// Lets a collection start again that has marked what was in use before.
+    fn note_save(&mut self) -> Result<(), Errno> {
+        self.get(COLLECTIONS)?;
+        self.batch.put(SAVES, &self.stored.new_value());
         Ok(())
+    }
+
+    /// Notes that a branch is a part of another one, and what is left of that without it.
+    pub(super) fn put_part(&mut self, name: &str, rest: &OfRest) -> Result<(), Errno> {
+        self.batch.put(&part_key(name), &encoding::encode(rest)?);
+        self.note_save()
+    }
+
+    /// Removes what is noted of a part, and returns it.
+    pub(super) fn take_part(&mut self, name: &str) -> Result<Option<OfRest>, Errno> {
+        let Some(value) = self.get(&part_key(name))? else { return Ok(None) };
+        self.batch.delete(&part_key(name));
+        encoding::decode(&value).map(Some)
     }
 
     pub(super) fn delete_branch(&mut self, name: &str) {

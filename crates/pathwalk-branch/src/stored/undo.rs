@@ -64,9 +64,15 @@ impl Stored {
         })
     }
 
+    /// Settles what commits have left. One that is under way is left alone.
+    pub(crate) fn settle(&self, shared: &Arc<Shared>) -> Result<(), Error> {
+        self.settle_undos(shared)?;
+        self.drop_parts(&shared.base)
+    }
+
     /// Finishes the branches that are to take a commit back which was done, and drops those of one
-    /// that was not. A commit that is under way is left alone.
-    pub(crate) fn settle_undos(&self, shared: &Arc<Shared>) -> Result<(), Error> {
+    /// that was not.
+    pub(super) fn settle_undos(&self, shared: &Arc<Shared>) -> Result<(), Error> {
         let failed = || store_error("read the undo of a commit");
         let mut all = Vec::new();
         let mut each = |key: &[u8], value: &[u8]| {

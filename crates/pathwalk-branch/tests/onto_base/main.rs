@@ -5,6 +5,7 @@ mod answered;
 mod common;
 mod crashes;
 mod layered;
+mod parts;
 mod processes;
 mod swapped;
 mod undone;

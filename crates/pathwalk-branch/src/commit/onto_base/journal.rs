@@ -163,8 +163,6 @@ impl Journal {
 
     /// Returns whether no path in it leads out of the base.
     fn is_sound(&self) -> bool {
-        let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
-        let is_path = |path: &[u8]| path.is_empty() || path.split(|byte| *byte == b'/').all(is_name);
         let mut takes = self.links.iter().chain(&self.takes);
         takes.all(|take| is_path(&take.dir) && is_name(&take.name) && is_name(take.staged.as_bytes()))
             && self.puts.iter().all(|put| is_path(&put.dir) && is_name(&put.name) && is_name(put.staged.as_bytes()))
@@ -175,6 +173,16 @@ impl Journal {
             })
             && self.before.iter().all(|before| is_path(&before.path))
     }
+}
+
+/// Returns whether this is one name in a directory.
+fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
+}
+
+/// Returns whether a path leads nowhere but into the base.
+pub(super) fn is_path(path: &[u8]) -> bool {
+    path.is_empty() || path.split(|byte| *byte == b'/').all(is_name)
 }
 
 #[cfg(test)]

@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
             return Ok(());
         }
         let removed = self.removed(number).unwrap_or(hidden.stamp);
-        if !self.lives(number) && self.stamp(&node)? != removed {
+        if !self.lives(number) && !self.is_as_removed(&node, removed)? {
             self.add_name(dir, name, ConflictKind::RemovedInBranch);
         }
         self.base.check_device(&node.attributes()?)?;
@@ -214,20 +214,35 @@ impl<'a> Plan<'a> {
     /// Returns the stamp of a node, of a directory with all that was removed with it. A node whose
     /// removal was noted by itself counts if it is not what it was then.
     pub(super) fn stamp(&self, node: &Handle) -> Result<Stamp, Errno> {
-        let mut stamp = self.base.stamp(node)?;
+        self.stamp_by(node, &|stamp| stamp)
+    }
+
+    /// Returns whether a node is what it was when it was removed.
+    pub(super) fn is_as_removed(&self, node: &Handle, removed: Stamp) -> Result<bool, Errno> {
+        if self.stamp(node)? == removed {
+            return Ok(true);
+        }
+        self.base.read_restored()?;
+        let first = |stamp| self.base.first_stamp(stamp);
+        Ok(self.base.has_restored() && self.stamp_by(node, &first)? == first(removed))
+    }
+
+    /// Returns the stamp of a node, of which each part is what `of` makes of it.
+    fn stamp_by(&self, node: &Handle, of: &dyn Fn(Stamp) -> Stamp) -> Result<Stamp, Errno> {
+        let mut stamp = of(self.base.stamp(node)?);
         let mut open = vec![node.clone()];
         while let Some(dir) = open.pop().filter(|_| node.kind() == FileType::Directory) {
-            let of = self.base.number(&dir, &dir.attributes()?)?;
+            let number_of_dir = self.base.number(&dir, &dir.attributes()?)?;
             for listed in self.base.list(&dir)? {
                 let Some(node) = self.base.lookup(&dir, &listed.name)? else { continue };
                 let number = self.inner.number(self.tree, &node)?;
-                stamp = stamp.with(Stamp::of_name(of, &listed.name, number));
+                stamp = stamp.with(Stamp::of_name(number_of_dir, &listed.name, number));
                 match self.removed(number) {
                     _ if self.lives(number) => {}
                     // It was counted while it lived on under another name.
-                    Some(removed) if self.stamp(&node)? == removed => {}
+                    Some(removed) if self.is_as_removed(&node, removed)? => {}
                     _ => {
-                        stamp = stamp.with(self.base.stamp(&node)?);
+                        stamp = stamp.with(of(self.base.stamp(&node)?));
                         open.extend((node.kind() == FileType::Directory).then_some(node));
                     }
                 }

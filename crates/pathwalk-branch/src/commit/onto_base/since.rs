@@ -171,7 +171,8 @@ impl Since {
         let hidden = entry.hides.map(|hidden| hidden.target.number);
         if hidden == Some(target.number) {
             let was = plan.removed(target.number).or(entry.hides.map(|hidden| hidden.stamp));
-            if !plan.lives(target.number) && Some(plan.stamp(&node)?) != was {
+            let is_as_removed = || was.map_or(Ok(false), |was| plan.is_as_removed(&node, was));
+            if !plan.lives(target.number) && !is_as_removed()? {
                 self.changed_names.insert(key.into());
                 self.arrive(plan.base, (dir, name), target.number, &node)?;
             }

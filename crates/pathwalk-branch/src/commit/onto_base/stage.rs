@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pathwalk::{AtFlags, Errno, File, FileType, Handle, LinkFlags};
 
+use super::before;
 use super::hand::{Hand, reserve};
 use super::journal::{Before, Fill, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
 use super::plan::{Changed, Gone, Plan};
@@ -54,6 +55,8 @@ impl Stage<'_> {
         }
         // From here on, times of nodes of the base change, and data of one that was changed is
         // not read.
+        let noted = before::write_states(self.hand, self.staging, self.plan);
+        noted.map_err(Failure::of_staging("write into"))?;
         let (links, of_linked) = self.more_names(&mut staged)?;
         before.extend(of_linked);
         let puts = self.puts(&mut staged)?;
