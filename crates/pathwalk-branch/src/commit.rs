@@ -213,7 +213,9 @@ fn settle_from(
             let mut merged = to.tree.clone();
             let orphans = onto.orphans_of(from.moves.removed(), &mut merged)?;
             apply::apply(&now.common, from, to, &mut merged, (&orphans, onto.shared.base.directory_sizes().0));
-            if rounds.has_answered() || ours.has_lost_links || theirs.has_lost_links {
+            // Over a base, they are counted once the tree says of each node what the base has now.
+            let may_be_wrong = rounds.has_answered() || ours.has_lost_links || theirs.has_lost_links;
+            if three.over == Over::Parent && may_be_wrong {
                 let numbers = [&ours, &theirs].into_iter().flat_map(|side| side.groups.iter().map(|(number, _)| number));
                 links::count(onto, &mut merged, &numbers.collect(), &orphans)?;
             }

@@ -12,17 +12,8 @@ use pathwalk::{
 use crate::Branch;
 use crate::branch::{Inner, Side, number_of};
 use crate::open_file::Open;
-use crate::options::BaseChanges;
 
 impl Branch {
-    /// Returns how long answers that depend on the base are valid.
-    fn freshness(&self) -> Freshness {
-        match self.0.shared.options.base_changes {
-            BaseChanges::AskEachTime => Freshness::AskEachTime,
-            BaseChanges::Reported => Freshness::Stable,
-        }
-    }
-
     fn inner(&self) -> &Arc<Inner> {
         &self.0
     }
@@ -79,12 +70,12 @@ impl FileSystem for Branch {
         Ok(if still { Validity::Valid } else { Validity::Invalid })
     }
 
-    fn absence(&self) -> Freshness {
-        self.freshness()
+    fn absence_in(&self, dir: NodeKey) -> Freshness {
+        self.0.absence_freshness(number_of(dir))
     }
 
-    fn attributes_freshness(&self, _: NodeKey) -> Freshness {
-        self.freshness()
+    fn attributes_freshness(&self, node: NodeKey) -> Freshness {
+        self.0.attributes_freshness(number_of(node))
     }
 
     fn forget(&self, node: NodeKey) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::Timestamp;
+use pathwalk::{Freshness, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 /// What branches are told of changes of their base.
@@ -14,12 +14,23 @@ use rustix::time::{ClockId, clock_gettime};
 #[non_exhaustive]
 pub enum BaseChanges {
     /// All of them: they are made through the `Vfs` of the base, or reported to it. The caches of a
-    /// branch keep what they were told until a change is reported.
+    /// branch keep what they were told until a change is reported; where the file system of the
+    /// base does not promise that, they ask each time.
     #[default]
     Reported,
     /// Not all. Each use of a name or of attributes asks the branch, which asks the `Vfs` of the
     /// base.
     AskEachTime,
+}
+
+impl BaseChanges {
+    /// Returns how long an answer of the base is valid at most.
+    pub(crate) fn freshness(self) -> Freshness {
+        match self {
+            BaseChanges::AskEachTime => Freshness::AskEachTime,
+            BaseChanges::Reported => Freshness::Stable,
+        }
+    }
 }
 
 /// The options of branches. They start from [`Options::default`]; each method changes one of them.

@@ -110,6 +110,11 @@ impl Origin {
         Ok(self.node.get_or_init(|| found).clone())
     }
 
+    /// Returns the node if it was looked for before.
+    pub(crate) fn known_handle(&self) -> Option<&Handle> {
+        self.node.get()
+    }
+
     /// Returns whether a node of the base is this one. One that was stored, and that its trace does
     /// not lead to, is recognized, since the base may have moved it.
     pub(crate) fn is_node(&self, base: &Base, node: &Handle) -> Result<bool, Errno> {

@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::mounted::Pinned;
 use crate::serve::Server;
 use crate::session::Session;
-use crate::{MountError, Options, begin_and_start, generation};
+use crate::{MountError, Options, begin_and_start, generation, untold};
 
 /// A mount that is attached nowhere, and that is not served yet.
 ///
@@ -27,6 +27,24 @@ pub struct Detached {
     pub mount: OwnedFd,
     /// The descriptor of `/dev/fuse`, for [`serve`].
     pub device: OwnedFd,
+}
+
+impl Detached {
+    /// Has the kernel learn that it need not tell of opens, if the mount is served with
+    /// [`Opens::Untold`](crate::Opens::Untold). Otherwise it learns that when a file is opened
+    /// first, and tells of the end of files that were created before. Waits until the mount is
+    /// served, and fails as the creation of a file without a name fails in the root.
+    ///
+    /// ```no_run
+    /// use pathwalk_fuse::{Options, mount_detached};
+    /// let detached = mount_detached(&Options::default())?;
+    /// // Here the device is passed to the process that serves it.
+    /// let _ = detached.learn_opens();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn learn_opens(&self) -> std::io::Result<()> {
+        untold::teach(&self.mount)
+    }
 }
 
 /// Mounts by the caller's own privilege, and attaches the mount nowhere. All that use it wait until
@@ -50,8 +68,6 @@ pub fn mount_detached(options: &Options) -> Result<Detached, MountError> {
 /// Serves the root of a context by threads of its own, on a device by which
 /// [`mount_detached`] mounted with the same options, in this process or in another one.
 ///
-/// Opens are always [told](crate::Opens::Told).
-///
 /// | error | when |
 /// |---|---|
 /// | [`Protocol`](MountError::Protocol) | the kernel is older than Linux 5.14, or the mount has ended |
@@ -70,9 +86,8 @@ pub fn mount_detached(options: &Options) -> Result<Detached, MountError> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn serve(context: &Context, device: OwnedFd, options: &Options) -> Result<Served, MountError> {
-    let options = Options { opens: crate::Opens::Told, ..options.clone() };
-    let server = Server::new(context, &options, generation()).map_err(MountError::Root)?;
-    let session = begin_and_start(Device::of_mount(device), server, &options)?;
+    let server = Server::new(context, options, generation()).map_err(MountError::Root)?;
+    let session = begin_and_start(Device::of_mount(device), server, options)?;
     Ok(Served { session })
 }
 

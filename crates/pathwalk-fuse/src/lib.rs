@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | permissions | the kernel checks them, by modes and access control lists (`default_permissions`) |
-//! | names and attributes | the kernel keeps them as long as [`CacheTimes`] says |
+//! | names and attributes | the kernel keeps them as long as [`CacheTimes`] and [`Reported`] say |
 //! | data | in the kernel's page cache; writes go through at once |
 //! | changes by others | the kernel is told of what other contexts of the same `Vfs` change, and of what file systems report |
 //! | locks of files | the kernel's, among all programs on the mount |
@@ -60,13 +60,14 @@ mod reply;
 mod request;
 mod serve;
 mod session;
+mod times;
 mod unmount;
 mod untold;
 
 pub use counts::Operations;
 pub use detached::{Detached, Served, mount_detached, serve};
 pub use mounted::{Mounted, Pinned};
-pub use options::{CacheTimes, ExtendedAttributes, Ids, Opens, Options};
+pub use options::{CacheTimes, ExtendedAttributes, Ids, Opens, Options, Reported};
 pub use unmount::{WhileInUse, unmount};
 
 /// The reason that nothing was mounted.
@@ -158,7 +159,7 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
     match begin_and_start(device, server, options) {
         Ok(session) => {
             if session.server.opens == Opens::Untold {
-                untold::teach(&at);
+                let _ = untold::teach_at(&at);
             }
             Ok(Mounted { session, at })
         }
@@ -200,7 +201,7 @@ fn mount_device(at: &Path, mounting: &Mounting<'_>) -> Result<Device, MountError
 fn start(device: Device, mut server: Server, abilities: Abilities, options: &Options) -> std::io::Result<Arc<Session>> {
     let vfs = server.context.vfs().clone();
     if !abilities.has_epochs() {
-        server.limit_names(Duration::from_secs(1));
+        server.times.limit_names(Duration::from_secs(1));
     }
     let stats = vfs.stats();
     let bound = options.pinned.unwrap_or(stats.dentries.capacity.min(stats.inodes.capacity) / 2);

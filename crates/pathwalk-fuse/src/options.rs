@@ -16,7 +16,7 @@ use crate::device::Mounting;
 /// | the tree changes | times |
 /// |---|---|
 /// | by this `Vfs` alone: `pathwalk-memfs`, or `Coherence::Exclusive` of `pathwalk-hostfs` | [`FOREVER`](Self::FOREVER) |
-/// | by others, and the file system reports it: `Coherence::Watch`, where it watches all | [`FOREVER`](Self::FOREVER) |
+/// | by others, and the file system reports it where it promises that: `Coherence::Watch` | [`NONE`](Self::NONE), with [`Reported::Forever`] |
 /// | by others, and nothing reports it | those that may pass until it is seen |
 ///
 /// Before Linux 6.16, names and absences are kept for a second at most.
@@ -51,6 +51,27 @@ impl CacheTimes {
     }
 }
 
+/// How long the kernel keeps answers of which the file system promises to report each change
+/// ([`Freshness::Stable`](pathwalk::Freshness::Stable)). Names, absences and attributes of each
+/// node are asked for that promise, as they are answered.
+///
+/// ```
+/// use pathwalk_fuse::{CacheTimes, Options, Reported};
+/// let mut options = Options::default();
+/// assert_eq!(options.reported, Reported::AsOthers);
+/// // A host directory that is watched: what is not watched in it is asked for each time.
+/// (options.times, options.reported) = (CacheTimes::NONE, Reported::Forever);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reported {
+    /// As long as all others: by [`Options::times`].
+    #[default]
+    AsOthers,
+    /// For good. A change is seen when the file system has reported it, and the kernel was told
+    /// some microseconds later.
+    Forever,
+}
+
 /// Whether the program is told of each open.
 ///
 /// ```
@@ -67,8 +88,9 @@ pub enum Opens {
     /// It is not: the kernel opens by what it has cached, and only data and listings that it has
     /// not cached are requested. Where the kernel cannot do this, it is as [`Told`](Self::Told).
     ///
-    /// It is for trees with [`CacheTimes::FOREVER`], and for file systems that open what the kernel
-    /// permits: `pathwalk-memfs`, and `pathwalk-hostfs` in a process with `CAP_DAC_OVERRIDE`. The
+    /// It is for trees with [`CacheTimes::FOREVER`] or [`Reported::Forever`], and for file systems
+    /// that open what the kernel permits: `pathwalk-memfs`, `pathwalk-hostfs` in a process with
+    /// `CAP_DAC_OVERRIDE`, and any for callers with the rights of this process. The
     /// kernel knows neither immutable files, nor append-only ones, nor parts of the tree that are
     /// read-only: an open for writing succeeds there, and the writes fail. Up to 256 files stay
     /// open for the next request, for some two seconds at most.
@@ -124,6 +146,8 @@ pub struct Options {
     pub source: String,
     /// How long the kernel keeps what it was told: [`CacheTimes::NONE`].
     pub times: CacheTimes,
+    /// How long it keeps that of which changes are reported: [`Reported::AsOthers`].
+    pub reported: Reported,
     /// Whether the program is told of each open: [`Opens::Told`].
     pub opens: Opens,
     /// Whether nodes have extended attributes: [`ExtendedAttributes::Present`].
@@ -159,6 +183,7 @@ impl Default for Options {
         Options {
             source: "pathwalk".into(),
             times: CacheTimes::NONE,
+            reported: Reported::AsOthers,
             opens: Opens::Told,
             extended_attributes: ExtendedAttributes::Present,
             ids: Ids::All,

@@ -12,7 +12,7 @@
 //! [`Opens::Untold`]: crate::Opens::Untold
 
 use std::collections::VecDeque;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,16 +21,22 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use pathwalk::OpenFlags;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open, openat};
 
 use crate::opened::Opened;
 
 /// Has the kernel learn that opens need no message, which it does by its first one. Until then it
 /// tells of each file that was created when that is closed.
-pub(crate) fn teach(at: &Path) {
+pub(crate) fn teach(root: impl AsFd) -> std::io::Result<()> {
     // The file has no name. What fails here is left to the first open by a program.
-    let made = open(at, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR);
-    let _ = made.map(|made| open(format!("/proc/self/fd/{}", made.as_raw_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()));
+    let made = openat(root, ".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR)?;
+    open(format!("/proc/self/fd/{}", made.as_raw_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(())
+}
+
+/// Does the same on a mount point.
+pub(crate) fn teach_at(at: &Path) -> std::io::Result<()> {
+    teach(open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// The number of parts, each behind a lock of its own, which is held for one search.

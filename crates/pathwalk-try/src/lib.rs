@@ -191,6 +191,7 @@ impl Trial {
 fn mounting(source: &str) -> pathwalk_fuse::Options {
     let mut options = pathwalk_fuse::Options::default();
     options.source = source.to_owned();
+    options.opens = pathwalk_fuse::Opens::Untold;
     options
 }
 

@@ -3,11 +3,12 @@
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
 use crate::cache::Pinned;
-use crate::cache::icache::inode::{Record, WORD, key_of, kind_of};
+use crate::cache::dcache::dentry::flags;
+use crate::cache::icache::inode::{self, Record, WORD, key_of, kind_of};
 use crate::fs_api::StatFs;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::mount::{MountPin, PinnedPlace, Place, World};
-use crate::node::NodeKey;
+use crate::node::{Freshness, NodeKey};
 use crate::ops::stat::statfs_at;
 use crate::security::NodeId;
 use crate::sync::Ordering;
@@ -162,6 +163,48 @@ impl Handle {
     /// ```
     pub fn mount_id(&self) -> u64 {
         self.world().mounts.number(self.place.mount())
+    }
+
+    /// Returns how long the name by which it was found may be used without a question to the file
+    /// system, as of now. What is [`Stable`](Freshness::Stable) is so until an event reports a
+    /// change: [`Vfs::subscribe_nodes`](crate::Vfs::subscribe_nodes). A name about which there was
+    /// a report, and that was not looked up since, is not.
+    ///
+    /// This and the two next ones are for caches above the `Vfs`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Freshness, Name, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/file", "text")?;
+    /// let file = context.lookup("/file")?;
+    /// // Others change a tree in memory by its `Vfs` alone.
+    /// assert_eq!((file.name_freshness(), file.attributes_freshness()), (Freshness::Stable, Freshness::Stable));
+    /// assert_eq!(context.root().absence_freshness(), Freshness::Stable);
+    /// context.vfs().invalidate(context.root(), Name::new(b"file")?)?;
+    /// assert_eq!(file.name_freshness(), Freshness::AskEachTime);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn name_freshness(&self) -> Freshness {
+        let asks = self.world().caches().dentries.word(self.dentry()) & flags::REVALIDATE != 0;
+        if asks { Freshness::AskEachTime } else { Freshness::Stable }
+    }
+
+    /// Returns how long what is cached of its attributes may be used without a question to the file
+    /// system, as of now. What has to be asked for again is not [`Stable`](Freshness::Stable), so
+    /// this is asked after [`attributes`](Self::attributes).
+    ///
+    /// [`name_freshness`](Self::name_freshness) has an example.
+    pub fn attributes_freshness(&self) -> Freshness {
+        let is_stale = self.record()[WORD].load(Ordering::Relaxed) & inode::flags::STALE != 0;
+        if is_stale { Freshness::AskEachTime } else { Freshness::Stable }
+    }
+
+    /// Returns how long absences of names in this directory may be used without a question to the
+    /// file system, as of now: [`FileSystem::absence_in`](crate::FileSystem::absence_in).
+    ///
+    /// [`name_freshness`](Self::name_freshness) has an example.
+    pub fn absence_freshness(&self) -> Freshness {
+        self.world().trees.absence_in(self.dentry())
     }
 
     /// Returns the path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once

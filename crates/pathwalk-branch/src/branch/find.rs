@@ -152,7 +152,8 @@ impl Inner {
         } else {
             None
         };
-        self.hold(tree, number, found.base, way)
+        let freshness = if found.base.is_some() { self.absences(tree, dir) } else { Freshness::Stable };
+        Ok(self.hold(tree, number, found.base, way)?.with_freshness(freshness))
     }
 
     /// Hands a node out.
@@ -171,12 +172,46 @@ impl Inner {
             (FileType::Symlink, None, Some(base)) => Some(self.shared.base.read_link(base)?),
             _ => None,
         };
-        let may_change = self.shared.options.base_changes == BaseChanges::AskEachTime;
-        let freshness = if may_change { Freshness::AskEachTime } else { Freshness::Stable };
+        let freshness = if of_tree.is_some() { Freshness::Stable } else { self.shared.options.base_changes.freshness() };
         self.live.lock().hold(number, base, way);
         // An empty body cannot come with the node.
         let body = body.filter(|body| !body.is_empty());
         Ok(Node::new(key, attributes).with_freshness(freshness).with_link_body(body))
+    }
+
+    /// Returns how long absences in a directory are valid, and names that are the base's: as long
+    /// as the base says, where its names show.
+    pub(crate) fn absence_freshness(&self, dir: u64) -> Freshness {
+        self.absences(&self.tree.read(), dir)
+    }
+
+    fn absences(&self, tree: &Tree<Row>, dir: u64) -> Freshness {
+        let below = match record(tree, dir) {
+            Some(Record { names: Names::Merged, origin: Some(origin), attributes, .. }) if attributes.nlink > 0 => {
+                // One that was never looked for would have to be searched for now.
+                origin.known_handle().cloned().ok_or(Errno::EAGAIN)
+            }
+            Some(_) => return Freshness::Stable,
+            None => self.base_of(dir),
+        };
+        self.as_base_says(below, Handle::absence_freshness)
+    }
+
+    /// Returns how long attributes of a node are valid: those of the base as long as it says.
+    pub(crate) fn attributes_freshness(&self, number: u64) -> Freshness {
+        match record(&self.tree.read(), number) {
+            Some(_) => Freshness::Stable,
+            None => self.as_base_says(self.base_of(number), Handle::attributes_freshness),
+        }
+    }
+
+    /// Returns how long an answer of the base is valid. One that is not reported is asked for each
+    /// time.
+    fn as_base_says(&self, node: Result<Handle, Errno>, says: impl Fn(&Handle) -> Freshness) -> Freshness {
+        match (self.shared.options.base_changes, node) {
+            (BaseChanges::Reported, Ok(node)) => says(&node),
+            _ => Freshness::AskEachTime,
+        }
     }
 
     /// Hands the root out.

@@ -90,6 +90,10 @@ fn old_path(common: &Tree<Row>, side: &Side<'_>, root: u64, number: u64) -> Opti
 /// Returns whether the other side removed a node, or a directory above it: where it is, or where it
 /// was when both had it in common.
 pub(super) fn lies_in_removed(common: &Tree<Row>, side: &Side<'_>, other: &Side<'_>, number: u64) -> bool {
+    // A file may have lost one of its names with a directory.
+    if record(other.tree, number).is_some_and(|record| record.attributes.nlink > 0) {
+        return false;
+    }
     let was_in = || old_way(common, side.tree, number).is_some_and(|way| other.moves.removed_above(common, &way));
     let (mut above, mut seen) = (number, BTreeSet::new());
     while seen.insert(above) {

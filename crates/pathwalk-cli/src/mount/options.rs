@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use pathwalk::MountFlags;
-use pathwalk_fuse::{CacheTimes, ExtendedAttributes, Opens};
+use pathwalk_fuse::{CacheTimes, ExtendedAttributes, Opens, Reported};
 use pathwalk_hostfs::Coherence;
 
 /// What `coherence=` may be.
@@ -228,6 +228,16 @@ impl Options {
             Some(Mode::Ttl) => return self.halves(),
         };
         self.changed(usual)
+    }
+
+    /// Returns how long the kernel keeps answers of which changes are reported: for good, unless
+    /// times were given. In the other modes, a promise may end without a report.
+    pub(crate) fn reported(&self) -> Reported {
+        let is_timed = [self.entry, self.absence, self.attributes].iter().any(Option::is_some);
+        match self.mode {
+            None | Some(Mode::Frozen | Mode::Exclusive | Mode::Watch) if !is_timed => Reported::Forever,
+            _ => Reported::AsOthers,
+        }
     }
 
     /// Returns these times, with those that are options of their own.

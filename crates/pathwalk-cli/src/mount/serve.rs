@@ -53,10 +53,10 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     let at = place::check(at)?;
     let tree = source.build(&mut options)?;
     place::check_outside(&at, &tree.hosts)?;
-    if options.opens == Some(Opens::Untold) && tree.opens == Opens::Told {
-        bail!("the option \"noopen\" is for mem, and for root's mount of a directory in the mode exclusive or frozen");
-    }
-    let mounted = pathwalk_fuse::mount(&tree.context, &at, &of_kernel(&options, &tree, name)).map_err(advised)?;
+    let Some(opens) = tree.opens.with(options.opens) else {
+        bail!("the option \"noopen\" is for mem, and for root's mount of a directory in the mode exclusive, frozen or watch");
+    };
+    let mounted = pathwalk_fuse::mount(&tree.context, &at, &of_kernel(&options, &tree, opens, name)).map_err(advised)?;
     place::check_not_within(mounted.at(), &tree.hosts)?;
     let mounted = Arc::new(mounted);
     watch_end(Arc::clone(&mounted), sender)?;
@@ -101,11 +101,12 @@ fn serve_statistics(name: &str, own: &Line, mounted: &Arc<Mounted>, vfs: Vfs) ->
 }
 
 /// Returns the options as the kernel's side of the mount has them.
-fn of_kernel(options: &Options, tree: &super::tree::Tree, name: &str) -> pathwalk_fuse::Options {
+fn of_kernel(options: &Options, tree: &super::tree::Tree, opens: Opens, name: &str) -> pathwalk_fuse::Options {
     let mut of_kernel = pathwalk_fuse::Options::default();
     of_kernel.source = options.shown.clone().unwrap_or_else(|| name.to_owned());
     of_kernel.times = tree.times;
-    of_kernel.opens = options.opens.unwrap_or(tree.opens);
+    of_kernel.reported = tree.reported;
+    of_kernel.opens = opens;
     of_kernel.extended_attributes = options.extended_attributes;
     of_kernel.allow_other = options.allow_other;
     of_kernel.read_only = options.read_only || options.mode == Some(options::Mode::Frozen);

@@ -13,7 +13,7 @@ use pathwalk::{
 };
 use pathwalk_bench::machine::{BUDGET, escaped};
 use pathwalk_branch::Branches;
-use pathwalk_fuse::{CacheTimes, Opens};
+use pathwalk_fuse::{CacheTimes, Opens, Reported};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 
@@ -53,12 +53,38 @@ pub(crate) struct Tree {
     pub(crate) context: Context,
     /// How long the kernel may keep answers.
     pub(crate) times: CacheTimes,
-    /// Whether opens have to be told.
-    pub(crate) opens: Opens,
+    /// How long it may keep those of which changes are reported.
+    pub(crate) reported: Reported,
+    /// Whether opens are left untold.
+    pub(crate) opens: Untold,
     /// The directories of this machine that are in the tree, without links.
     pub(crate) hosts: Vec<PathBuf>,
     /// The branches of each base that has one in the tree.
     pub(crate) branches: Vec<Branches>,
+}
+
+/// Whether opens are left untold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Untold {
+    /// They are, unless it is said that they are told.
+    Usual,
+    /// They are told, unless it is said that they are not: a file that others remove while it is
+    /// open has to be open here.
+    IfAsked,
+    /// They are told.
+    Never,
+}
+
+impl Untold {
+    /// Returns what is so, with what was asked for: `None` if that cannot be.
+    pub(crate) fn with(self, asked: Option<Opens>) -> Option<Opens> {
+        match (self, asked) {
+            (Untold::Never, Some(Opens::Untold)) => None,
+            (_, Some(asked)) => Some(asked),
+            (Untold::Usual, None) => Some(Opens::Untold),
+            (Untold::IfAsked | Untold::Never, None) => Some(Opens::Told),
+        }
+    }
 }
 
 impl Tree {
@@ -151,22 +177,29 @@ impl Part {
         if let From::Bind { how, .. } = self.from { how } else { Recursion::Alone }
     }
 
-    /// Returns whether opens have to be told, if this is the only mount.
-    fn opens(&self) -> anyhow::Result<Opens> {
-        let times = self.times();
+    /// Returns whether opens can be left untold, if this is the only mount: where the kernel keeps
+    /// answers for good, and this program opens all that the kernel permits.
+    fn can_be_untold(&self) -> anyhow::Result<bool> {
         let opens_all = !self.has_host() || pathwalk_hostfs::credentials()?.effective().has(Capabilities::DAC_OVERRIDE);
-        let is_forever = times.entry == Duration::MAX && times.attributes == Duration::MAX;
-        Ok(if is_forever && opens_all { Opens::Untold } else { Opens::Told })
+        Ok((self.is_kept() || self.reported() == Reported::Forever) && opens_all)
+    }
+
+    fn is_kept(&self) -> bool {
+        let times = self.times();
+        times.entry == Duration::MAX && times.attributes == Duration::MAX
+    }
+
+    /// Returns the mode, if other programs may change what it shows.
+    fn mode(&self) -> Option<Mode> {
+        self.options.mode.or(self.has_host().then_some(Mode::Watch))
     }
 
     fn times(&self) -> CacheTimes {
-        match self.from {
-            From::Host(_) | From::Branch { .. } => {
-                let mode = self.options.mode.or(Some(Mode::Watch));
-                Options { mode, ..self.options.clone() }.times()
-            }
-            From::Memory | From::Bind { .. } => self.options.times(),
-        }
+        Options { mode: self.mode(), ..self.options.clone() }.times()
+    }
+
+    fn reported(&self) -> Reported {
+        Options { mode: self.mode(), ..self.options.clone() }.reported()
     }
 
     /// Returns whether a path is at the mount point or below it.
@@ -193,8 +226,19 @@ pub(crate) fn build(parts: &[Part], budget: Option<u64>) -> anyhow::Result<Tree>
         From::Memory | From::Bind { .. } => None,
     });
     let times = parts.iter().map(Part::times).fold(CacheTimes::FOREVER, shorter);
-    let opens = if let [part] = parts { part.opens()? } else { Opens::Told };
-    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, opens, vfs, context, branches })
+    let is_kept = parts.iter().all(|part| part.reported() == Reported::Forever);
+    let reported = if is_kept { Reported::Forever } else { Reported::AsOthers };
+    let opens = match parts {
+        [part] if part.can_be_untold()? => {
+            if part.is_kept() {
+                Untold::Usual
+            } else {
+                Untold::IfAsked
+            }
+        }
+        _ => Untold::Never,
+    };
+    Ok(Tree { hosts: hosts.collect::<anyhow::Result<_>>()?, times, reported, opens, vfs, context, branches })
 }
 
 /// Mounts a part in its place. The parts before it are mounted.

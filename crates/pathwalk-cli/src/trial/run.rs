@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use pathwalk::Context;
 use pathwalk_bench::machine::escaped;
-use pathwalk_fuse::{CacheTimes, Served};
+use pathwalk_fuse::{CacheTimes, Reported, Served};
 use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
@@ -18,8 +18,8 @@ use super::overlay::{self, Changed};
 use crate::branch::place::{Missing, Place};
 use crate::mount::resources;
 
-/// How long the kernel answers by itself. What others change in the base is seen after that time
-/// at most.
+/// How long the kernel answers by itself where no change is reported. What others change in the
+/// base is seen after that time at most.
 const KEPT: Duration = Duration::from_secs(1);
 
 /// How long the end of the mount is waited for once all processes have ended.
@@ -78,6 +78,7 @@ pub(super) fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome>
         resources::bound_arenas();
         let mut options = options.clone();
         options.times = CacheTimes { entry: KEPT, absence: KEPT, attributes: KEPT };
+        options.reported = Reported::Forever;
         served = Some(pathwalk_fuse::serve(context, device, &options)?);
         Ok(())
     })?;

@@ -28,7 +28,7 @@ impl Call<'_> {
     pub(super) fn getattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let GetAttrIn { flags, fh, .. } = body.take()?;
         let handle = self.open_node(flags, fh)?;
-        self.put_attributes(&handle.attributes()?)
+        self.put_attributes(&handle)
     }
 
     /// Returns the handle of a request's node, which may be that of an open file.
@@ -40,9 +40,9 @@ impl Call<'_> {
         Ok(self.server.files.get(fh)?.file.handle().clone())
     }
 
-    fn put_attributes(&mut self, of: &Attributes) -> Result<(), Errno> {
-        let valid = self.server.times.attributes;
-        let attr = self.server.attr(of);
+    fn put_attributes(&mut self, node: &Handle) -> Result<(), Errno> {
+        let attr = self.server.attr(&node.attributes()?);
+        let valid = self.server.times.attributes(node);
         self.reply.put(&AttrOut { attr_valid: valid.as_secs(), attr_valid_nsec: valid.subsec_nanos(), dummy: 0, attr })
     }
 
@@ -55,7 +55,7 @@ impl Call<'_> {
         self.set_owner_and_mode(&handle, &set)?;
         self.set_size(&handle, &set)?;
         self.set_times(&handle, &set)?;
-        self.put_attributes(&handle.attributes()?)
+        self.put_attributes(&handle)
     }
 
     /// Carries out a `chown` without ids: the time of change is new, and a file loses its suid and
@@ -126,7 +126,7 @@ impl Call<'_> {
         let found = self.context(SetId::Kept).statx_at(&handle, "", flags, mask)?;
         let known = found.mask & (StatxMask::BASIC_STATS | StatxMask::BTIME);
         let of = Attributes::from(found);
-        let valid = self.server.times.attributes;
+        let valid = self.server.times.attributes(&handle);
         self.reply.put(&StatxOut {
             attr_valid: valid.as_secs(),
             attr_valid_nsec: valid.subsec_nanos(),

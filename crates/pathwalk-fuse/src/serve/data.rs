@@ -90,7 +90,7 @@ impl Call<'_> {
         let handle = self.node()?;
         let noatime = flags_of(flags) & OpenFlags::NOATIME;
         let file = self.context(SetId::Kept).reopen(&handle, OpenFlags::READ | OpenFlags::DIRECTORY | noatime)?;
-        let is_kept = self.server.times.is_forever();
+        let is_kept = self.server.times.keeps_listing(&handle);
         self.keep_opened(file, if is_kept { FOPEN_CACHE_DIR | FOPEN_KEEP_CACHE } else { 0 })
     }
 

@@ -6,7 +6,6 @@
 //! What it does not do: check permissions, or hold locks of files. The kernel does both.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pathwalk::{Attributes, Context, Device, Errno, Handle};
 
@@ -18,8 +17,9 @@ use crate::notice::Notice;
 use crate::opened::OpenFiles;
 use crate::reply::Reply;
 use crate::request::{Body, Request};
+use crate::times::Times;
 use crate::untold::Untold;
-use crate::{CacheTimes, ExtendedAttributes, Ids, Opens, Options};
+use crate::{ExtendedAttributes, Ids, Opens, Options};
 
 mod attributes;
 mod data;
@@ -37,7 +37,7 @@ pub(crate) struct Server {
     pub(crate) opens: Opens,
     extended_attributes: ExtendedAttributes,
     ids: Ids,
-    times: CacheTimes,
+    pub(crate) times: Times,
     /// The generation of all nodes: other than that of an earlier mount, whose numbers were others.
     generation: u64,
     root_device: Device,
@@ -54,16 +54,10 @@ impl Server {
             opens: options.opens,
             extended_attributes: options.extended_attributes,
             ids: options.ids,
-            times: options.times,
+            times: Times::new(options),
             generation: u64::from(generation),
             root_device: context.root().attributes()?.device,
         })
-    }
-
-    /// Limits how long the kernel keeps names, where it cannot be told to ask for all of them.
-    pub(crate) fn limit_names(&mut self, to: Duration) {
-        self.times.entry = self.times.entry.min(to);
-        self.times.absence = self.times.absence.min(to);
     }
 
     /// Returns an inode number that no node of another mounted file system has: its upper 16 bits
@@ -103,13 +97,14 @@ impl Server {
 
     /// Counts a lookup, and returns what the kernel gets for it.
     fn entry(&self, handle: Handle, attributes: &Attributes) -> EntryOut {
+        let (entry, of_attributes) = (self.times.entry(&handle), self.times.attributes(&handle));
         EntryOut {
             nodeid: self.nodes.found(handle),
             generation: self.generation,
-            entry_valid: self.times.entry.as_secs(),
-            entry_valid_nsec: self.times.entry.subsec_nanos(),
-            attr_valid: self.times.attributes.as_secs(),
-            attr_valid_nsec: self.times.attributes.subsec_nanos(),
+            entry_valid: entry.as_secs(),
+            entry_valid_nsec: entry.subsec_nanos(),
+            attr_valid: of_attributes.as_secs(),
+            attr_valid_nsec: of_attributes.subsec_nanos(),
             attr: self.attr(attributes),
         }
     }

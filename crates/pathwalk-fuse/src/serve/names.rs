@@ -17,13 +17,13 @@ impl Call<'_> {
     pub(super) fn look_up(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let (parent, name) = (self.node()?, body.text()?);
         match self.find(&parent, name) {
-            Err(Errno::ENOENT) if !self.server.times.absence.is_zero() => {
-                let times = &self.server.times;
-                self.reply.put(&EntryOut {
-                    entry_valid: times.absence.as_secs(),
-                    entry_valid_nsec: times.absence.subsec_nanos(),
-                    ..EntryOut::default()
-                })
+            Err(Errno::ENOENT) => {
+                let absence = self.server.times.absence(&parent);
+                if absence.is_zero() {
+                    return Err(Errno::ENOENT);
+                }
+                let (entry_valid, entry_valid_nsec) = (absence.as_secs(), absence.subsec_nanos());
+                self.reply.put(&EntryOut { entry_valid, entry_valid_nsec, ..EntryOut::default() })
             }
             found => found,
         }

@@ -114,6 +114,8 @@ fn tree(plan: &Plan, channel: &Channel) -> Result<OwnedFd, Failed> {
         Tree::Fuse => {
             let detached = mount_detached(&mounting(&plan.source)).doing(DOING)?;
             channel.send(&Message::Device, Some(detached.device.as_fd())).doing("passing on the device")?;
+            // In a root that the user may not write to, the first open of a file does it.
+            let _ = detached.learn_opens();
             Ok(detached.mount)
         }
         Tree::Layer(dir) => Layer::open(dir.get()).and_then(|layer| layer.mount(plan.base.get())).doing(DOING),

@@ -56,7 +56,7 @@ pub(crate) fn over_committed(inner: &Inner) -> Result<Tree<Row>, Errno> {
     // The branch has all names that the commit has changed, of which a second name is no move.
     let since = Since { tree: Tree::default(), ..Since::new(&Plan::of(inner, &tree))? };
     let mut moving = Moving { inner, since: &since, ours: &tree, tree: tree.clone(), lost: Vec::new() };
-    moving.all()?;
+    moving.all(&BTreeSet::new())?;
     Ok(moving.tree)
 }
 
@@ -69,7 +69,7 @@ fn rebased(inner: &Inner, tree: &Tree<Row>, resolution: &Resolution) -> Result<R
         Err(open) => return Ok(Err(open)),
     };
     let mut moving = Moving { inner, since: &since, ours: tree, tree: settled.merged, lost: Vec::new() };
-    moving.all()?;
+    moving.all(&settled.orphans)?;
     let Moving { tree, lost, .. } = moving;
     if !lost.is_empty() {
         return Ok(Err(lost));
@@ -93,7 +93,8 @@ struct Moving<'a> {
 }
 
 impl Moving<'_> {
-    fn all(&mut self) -> Result<(), Errno> {
+    /// Does all. The nodes that are held, `orphans`, stay without a name.
+    fn all(&mut self, orphans: &BTreeSet<u64>) -> Result<(), Errno> {
         for number in &self.since.arrived {
             // The base shows it.
             free(&mut self.tree, *number);
@@ -109,7 +110,7 @@ impl Moving<'_> {
         self.renew_places();
         let all = self.tree.range(b"").filter_map(|(key, _)| rows::parts(key));
         let changed = all.filter(|(_, tag, _)| *tag == Tag::Record).map(|(number, ..)| number).collect();
-        links::count(self.inner, &mut self.tree, &changed, &BTreeSet::new())
+        links::count(self.inner, &mut self.tree, &changed, orphans)
     }
 
     /// Notes the places of nodes that are where the base has them.
