@@ -7,10 +7,8 @@
 //! node that has got the number and the path of one that was removed is taken for that one, if
 //! there is no handle.
 
+use nix::libc::OVERLAYFS_SUPER_MAGIC;
 use pathwalk::{Attributes, Errno, Handle, Timestamp};
-
-/// The `f_type` of overlayfs.
-const OVERLAYFS_MAGIC: u64 = 0x794c_7630;
 
 /// Whether the times of birth tell nodes of the base apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +22,7 @@ pub(crate) enum Births {
 impl Births {
     /// Returns which holds on the file system of the base.
     pub(crate) fn of_base(root: &Handle) -> Result<Births, Errno> {
-        let is_overlayfs = root.statfs()?.kind == OVERLAYFS_MAGIC;
+        let is_overlayfs = root.statfs()?.kind == OVERLAYFS_SUPER_MAGIC as u64;
         Ok(if is_overlayfs { Births::Move } else { Births::Stay })
     }
 

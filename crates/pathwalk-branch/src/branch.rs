@@ -63,9 +63,6 @@ pub(crate) use rename::{Side, has_name, place};
 /// The number of bits of a hash of a name. So cookies are far below the greatest offset.
 const HASH_BITS: u32 = 61;
 
-/// The greatest size of a file, in bytes: the greatest offset.
-pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
-
 /// What all branches of one base share.
 pub(crate) struct Shared {
     pub(crate) base: Base,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pathwalk::limits::OFFSET_MAX;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, HandleFor, InodeFlags, Name,
@@ -138,7 +139,7 @@ impl FileSystem for Branch {
     }
 
     fn check_size(&self, _: NodeKey, size: u64) -> Result<(), Errno> {
-        if size > crate::branch::SIZE_MAX { Err(Errno::EFBIG) } else { Ok(()) }
+        if size > OFFSET_MAX { Err(Errno::EFBIG) } else { Ok(()) }
     }
 
     fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {

@@ -22,6 +22,7 @@ use rustix::path::Arg;
 use crate::OpenError;
 use crate::attributes;
 use crate::key::Keys;
+use crate::magic;
 
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
@@ -31,9 +32,6 @@ pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFla
 
 /// The directory in which the kernel shows the descriptors of the calling thread.
 const OWN_DESCRIPTORS: &CStr = c"/proc/thread-self/fd";
-
-/// The type of `/proc`. Source: `linux/magic.h`.
-const PROC_MAGIC: u32 = 0x9fa0;
 
 /// The directory that every node is beneath.
 #[derive(Debug)]
@@ -179,7 +177,7 @@ pub(crate) fn own_descriptors() -> io::Result<OwnedFd> {
         io::Errno::MFILE | io::Errno::NFILE | io::Errno::NOMEM => error,
         _ => io::Errno::AGAIN,
     })?;
-    if fs::fstatfs(&descriptors)?.f_type as u32 == PROC_MAGIC { Ok(descriptors) } else { Err(io::Errno::AGAIN) }
+    if magic::of(&fs::fstatfs(&descriptors)?) == magic::PROC { Ok(descriptors) } else { Err(io::Errno::AGAIN) }
 }
 
 /// Opens `path` below `from` with `RESOLVE`. Without `..` in the path, the kernel has no reason for

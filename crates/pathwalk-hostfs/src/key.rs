@@ -33,13 +33,11 @@ use rustix::io;
 
 use crate::beneath::{self, open_beneath};
 use crate::calls::{self, HandleUse};
+use crate::magic;
 use crate::open_file::host;
 
 const PLACE_BITS: u32 = 28;
 const TYPE_SHIFT: u32 = 12;
-
-/// The type of overlayfs. Source: `statfs(2)`.
-const OVERLAYFS_MAGIC: u64 = 0x794c_7630;
 
 /// The bits of the tag.
 const TAG: u128 = (u32::MAX as u128) << 64;
@@ -204,7 +202,7 @@ fn births_at(fd: BorrowedFd<'_>, name: &CStr) -> Result<Births, Errno> {
         true => fs::fstatfs(fd),
         false => open_beneath(fd, name.to_bytes(), beneath::PLACE).and_then(fs::fstatfs),
     };
-    let is_overlayfs = found.map_err(host)?.f_type as u64 == OVERLAYFS_MAGIC;
+    let is_overlayfs = magic::of(&found.map_err(host)?) == magic::OVERLAYFS;
     Ok(if is_overlayfs { Births::Move } else { Births::Stay })
 }
 

@@ -191,6 +191,7 @@ mod ids;
 mod key;
 mod listing;
 mod look;
+mod magic;
 pub mod mountinfo;
 mod mounts;
 mod nodes;

@@ -10,6 +10,7 @@ use rustix::io::{self, retry_on_intr};
 
 use crate::descriptors::Position;
 use crate::key;
+use crate::magic;
 use crate::open_file::host;
 
 /// The number of bytes of entries that are read at once.
@@ -81,7 +82,7 @@ fn kind_of(dir: BorrowedFd<'_>, name: &[u8]) -> Result<Option<FileType>, Errno> 
 /// Returns whether a file system of this type lists every name that can be looked up, but where
 /// [it folds case](folds_case).
 pub(crate) fn keeps_names(of: &fs::StatFs) -> bool {
-    KEEP_THEIR_NAMES.contains(&(of.f_type as u32))
+    KEEP_THEIR_NAMES.contains(&magic::of(of))
 }
 
 /// Returns whether names that differ only in case are the same name in this directory, so that more
@@ -96,5 +97,6 @@ const FS_CASEFOLD_FL: u32 = 0x4000_0000;
 
 /// The types of file systems that list every name that can be looked up: ext2 to ext4, Btrfs, F2FS,
 /// tmpfs, overlayfs, squashfs, EROFS. XFS is missing because it may fold case and reports that by
-/// no common call. Source: `linux/magic.h`.
-const KEEP_THEIR_NAMES: [u32; 7] = [0xef53, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0x7371_7368, 0xe0f5_e1e2];
+/// no common call.
+const KEEP_THEIR_NAMES: [u32; 7] =
+    [magic::EXT, magic::BTRFS, magic::F2FS, magic::TMPFS, magic::OVERLAYFS, magic::SQUASHFS, magic::EROFS];

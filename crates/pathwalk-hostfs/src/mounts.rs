@@ -18,13 +18,11 @@ use rustix::io;
 
 use crate::key;
 use crate::listing::keeps_names;
+use crate::magic;
 use crate::mountinfo::{self, Line, Writing};
 
 /// The flag `ST_NOSYMFOLLOW`, Linux 5.10.
 const ST_NOSYMFOLLOW: u64 = 0x2000;
-
-/// The type of a tmpfs, `TMPFS_MAGIC` of `statfs(2)`.
-const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
 /// The flags of one mount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -112,7 +110,7 @@ pub(crate) fn ask(mount: u64, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
     let is_read_only = flags.contains(MountFlags::READ_ONLY) && mountinfo::now().iter().any(is_it);
     let superblock = if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() };
     let of = fstatfs(fd)?;
-    Ok(OfMount { flags, superblock, has_simple_acls: of.f_type == TMPFS_MAGIC, keeps_names: keeps_names(&of) })
+    Ok(OfMount { flags, superblock, has_simple_acls: magic::of(&of) == magic::TMPFS, keeps_names: keeps_names(&of) })
 }
 
 /// Returns the flags of the mount that `fd` is on.

@@ -27,6 +27,7 @@ use crate::beneath::{PLACE, Reached, Root, errno};
 use crate::descriptors::OpenFiles;
 use crate::finding::{Found, Reach};
 use crate::key::Keys;
+use crate::magic;
 use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
 use crate::ttl::{Stamp, Ttl};
@@ -283,15 +284,10 @@ impl Tree {
 }
 
 /// Returns whether the file system of a descriptor gives a directory another time of the last
-/// change when a name in it changes. (That of `/proc`, for example, does not.) Source:
-/// `linux/magic.h`.
+/// change when a name in it changes. (That of `/proc`, for example, does not.)
 fn stamps_each_change(fd: BorrowedFd<'_>) -> bool {
-    const EXT: u64 = 0xef53;
-    const TMPFS: u64 = 0x0102_1994;
-    const XFS: u64 = 0x5846_5342;
-    const BTRFS: u64 = 0x9123_683e;
-    const F2FS: u64 = 0xf2f5_2010;
-    fstatfs(fd).is_ok_and(|found| [EXT, TMPFS, XFS, BTRFS, F2FS].contains(&(found.f_type as u64)))
+    const DO: [u32; 5] = [magic::EXT, magic::TMPFS, magic::XFS, magic::BTRFS, magic::F2FS];
+    fstatfs(fd).is_ok_and(|found| DO.contains(&magic::of(&found)))
 }
 
 /// Returns one more descriptor of a node that is kept.

@@ -23,7 +23,7 @@ use crate::cache::Pinned;
 use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, Seeking, SyncWhat, WriteAt};
 use crate::handle::Handle;
-use crate::limits::RW_MAX;
+use crate::limits::{OFFSET_MAX, RW_MAX};
 use crate::locks::breaks::Counted;
 use crate::locks::request::LockOwner;
 use crate::mount::MountWriter;
@@ -132,9 +132,6 @@ pub(crate) struct Dirent<'a> {
 const BEHIND_DOT: u64 = 1;
 const BEHIND_DOTDOT: u64 = 2;
 const _: () = assert!(BEHIND_DOTDOT < FIRST_COOKIE);
-
-/// The greatest offset, in bytes.
-const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
     /// Creates a file from what was opened in this `Vfs`.

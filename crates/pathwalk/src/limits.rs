@@ -36,6 +36,18 @@ pub const MAX_LINKS: usize = 40;
 /// [`PATH_MAX`] has an example.
 pub const LINK_MAX: usize = 4095;
 
+/// The greatest offset in a file, in bytes, and so the greatest size of one. Source: the greatest
+/// `off_t`, in `lseek(2)`.
+///
+/// ```
+/// use pathwalk::limits::OFFSET_MAX;
+/// use pathwalk::{Errno, FileType, SetAttributes};
+/// let set = |size| SetAttributes::default().with_size(size).check(FileType::Regular);
+/// assert_eq!(set(OFFSET_MAX), Ok(()));
+/// assert_eq!(set(OFFSET_MAX + 1), Err(Errno::EFBIG));
+/// ```
+pub const OFFSET_MAX: u64 = i64::MAX as u64;
+
 /// The maximum number of bytes that one call reads or writes. A larger request is cut to this
 /// length. Source: `MAX_RW_COUNT` in `read(2)`.
 ///

@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pathwalk::Errno;
+use pathwalk::limits::OFFSET_MAX;
 
 use super::data::check_data;
-use super::{Inner, SIZE_MAX, record, record_mut};
+use super::{Inner, record, record_mut};
 use crate::extents::{Extents, ExtentsMut};
 use crate::rows::{Row, What};
 use crate::tree::Tree;
@@ -26,11 +27,11 @@ impl Inner {
         let tree = &mut *self.lock();
         check_data(self.kind(tree, from)?)?;
         check_data(self.kind(tree, to)?)?;
-        if at >= SIZE_MAX {
+        if at >= OFFSET_MAX {
             return Err(Errno::EFBIG);
         }
         let size = self.attributes(tree, from)?.size;
-        let length = size.saturating_sub(offset).min(length).min(SIZE_MAX - at);
+        let length = size.saturating_sub(offset).min(length).min(OFFSET_MAX - at);
         if length > 0 {
             self.share(tree, (from, offset..offset + length), (to, at), Holes::AreWritten)?;
         }

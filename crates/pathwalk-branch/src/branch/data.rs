@@ -9,10 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pathwalk::limits::OFFSET_MAX;
 use pathwalk::security::NodeId;
 use pathwalk::{Errno, File, FileType, Handle, WriteAt, Written};
 
-use super::{Inner, SIZE_MAX, record, record_mut};
+use super::{Inner, record, record_mut};
 use crate::base::Base;
 use crate::extents::{Extents, ExtentsMut, PAGE, Segments};
 use crate::origin::Origin;
@@ -222,5 +223,5 @@ pub(super) fn check_data(kind: FileType) -> Result<(), Errno> {
 
 /// Returns the number of bytes from an offset up to the greatest size of a file: `EFBIG` if none.
 fn reach(offset: u64) -> Result<u64, Errno> {
-    SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
+    OFFSET_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
 }

@@ -4,10 +4,11 @@
 //! range is never larger than the file system of the base. Beside that, no space is limited but
 //! that of the store.
 
+use pathwalk::limits::OFFSET_MAX;
 use pathwalk::{Errno, FallocateFlags};
 
+use super::Inner;
 use super::data::check_data;
-use super::{Inner, SIZE_MAX};
 use crate::extents::PAGE;
 
 impl Inner {
@@ -24,7 +25,7 @@ impl Inner {
         match what {
             FallocateFlags::COLLAPSE_RANGE if !is_of_pages || range.end >= size => return Err(Errno::EINVAL),
             FallocateFlags::INSERT_RANGE if !is_of_pages || range.start >= size => return Err(Errno::EINVAL),
-            FallocateFlags::INSERT_RANGE if length > SIZE_MAX - size => return Err(Errno::EFBIG),
+            FallocateFlags::INSERT_RANGE if length > OFFSET_MAX - size => return Err(Errno::EFBIG),
             FallocateFlags::COLLAPSE_RANGE | FallocateFlags::INSERT_RANGE => {}
             FallocateFlags::PUNCH_HOLE | FallocateFlags::ZERO_RANGE | FallocateFlags::UNSHARE_RANGE => {}
             other if other.is_empty() => {}

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-use pathwalk::Credentials;
+use pathwalk::{Access, Credentials, FileSystem};
 use pathwalk_tests::skipped;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 

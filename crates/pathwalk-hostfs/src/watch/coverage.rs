@@ -18,6 +18,7 @@ use super::mounts::path_below;
 use crate::beneath::Reached;
 use crate::calls::{self, HandleUse};
 use crate::key;
+use crate::magic;
 use crate::tree::Tree;
 
 /// The means by which the nodes on one mount are watched.
@@ -133,7 +134,7 @@ impl Coverage {
     }
 
     fn choose(&self, reached: &Reached) -> Means {
-        if !fstatfs(reached.fd()).is_ok_and(|told| TELL_CHANGES.contains(&(told.f_type as u32))) {
+        if !fstatfs(reached.fd()).is_ok_and(|told| TELL_CHANGES.contains(&magic::of(&told))) {
             self.has_nothing.store(true, Ordering::SeqCst);
             return Means::Nothing;
         }
@@ -186,28 +187,27 @@ impl Coverage {
     }
 }
 
-/// The types of file systems that this kernel alone changes, and reports each change of: ext2 to
-/// ext4, XFS, Btrfs, F2FS, bcachefs, ZFS, JFS, NILFS, UBIFS, tmpfs, ramfs, overlayfs, squashfs,
-/// EROFS, ISO 9660, UDF, FAT, exFAT, NTFS3, HFS+. Source: `linux/magic.h`, and those file systems.
+/// The types of file systems that this kernel alone changes, and reports each change of. Source:
+/// those file systems.
 const TELL_CHANGES: [u32; 20] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0xf2f5_2010,
-    0xca45_1a4e,
-    0x2fc1_2fc1,
-    0x3153_464a,
-    0x3434,
-    0x2405_1905,
-    0x0102_1994,
-    0x8584_58f6,
-    0x794c_7630,
-    0x7371_7368,
-    0xe0f5_e1e2,
-    0x9660,
-    0x1501_3346,
-    0x4d44,
-    0x2011_bab0,
-    0x7366_746e,
-    0x482b,
+    magic::EXT,
+    magic::XFS,
+    magic::BTRFS,
+    magic::F2FS,
+    magic::BCACHEFS,
+    magic::ZFS,
+    magic::JFS,
+    magic::NILFS,
+    magic::UBIFS,
+    magic::TMPFS,
+    magic::RAMFS,
+    magic::OVERLAYFS,
+    magic::SQUASHFS,
+    magic::EROFS,
+    magic::ISO_9660,
+    magic::UDF,
+    magic::FAT,
+    magic::EXFAT,
+    magic::NTFS3,
+    magic::HFS_PLUS,
 ];

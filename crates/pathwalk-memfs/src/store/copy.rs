@@ -7,10 +7,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use pathwalk::limits::OFFSET_MAX;
 use pathwalk::{Errno, NodeKey};
 
 use super::Store;
-use super::inode::SIZE_MAX;
 use super::pages::{Copied, PAGE, PAGE_BYTES};
 
 impl Store {
@@ -22,7 +22,7 @@ impl Store {
         let range = offset..size.min(offset.saturating_add(length));
         let inode = self.inode(to)?;
         inode.check_data()?;
-        if at >= SIZE_MAX {
+        if at >= OFFSET_MAX {
             return Err(Errno::EFBIG);
         }
         if range.is_empty() {

@@ -7,13 +7,13 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering::Relaxed;
 
-use pathwalk::limits::NAME_MAX;
+use pathwalk::limits::{NAME_MAX, OFFSET_MAX};
 use pathwalk::{
     AccessTimes, Accessed, Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes,
     StatFs, StatxFlags, Timestamp, WriteAt, Written,
 };
 
-use super::inode::{Inode, SIZE_MAX};
+use super::inode::Inode;
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
 use super::record::{KEPT_FLAGS, KEPT_INODE_FLAGS};
@@ -262,5 +262,5 @@ impl Store {
 
 /// Returns the number of bytes from an offset up to the greatest size of a file: `EFBIG` if none.
 fn reach(offset: u64) -> Result<u64, Errno> {
-    SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
+    OFFSET_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
 }

@@ -5,10 +5,10 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
+use pathwalk::limits::OFFSET_MAX;
 use pathwalk::{Errno, FallocateFlags, NodeKey};
 
 use super::Store;
-use super::inode::SIZE_MAX;
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES, touched};
 
@@ -52,7 +52,7 @@ impl Store {
             FallocateFlags::COLLAPSE_RANGE if !is_of_pages || range.end >= size => Err(Errno::EINVAL),
             FallocateFlags::COLLAPSE_RANGE => self.free(file, |pages| pages.collapse(range)),
             FallocateFlags::INSERT_RANGE if !is_of_pages || range.start >= size => Err(Errno::EINVAL),
-            FallocateFlags::INSERT_RANGE if range.end - range.start > SIZE_MAX - size => Err(Errno::EFBIG),
+            FallocateFlags::INSERT_RANGE if range.end - range.start > OFFSET_MAX - size => Err(Errno::EFBIG),
             FallocateFlags::INSERT_RANGE => self.free(file, |pages| pages.insert(range)),
             FallocateFlags::ZERO_RANGE => {
                 self.reserve(file, range.clone())?;

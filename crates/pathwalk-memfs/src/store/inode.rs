@@ -24,9 +24,6 @@ use super::pages::Pages;
 use super::record::Record;
 use super::table::{Ino, Key};
 
-/// The greatest size of a file, in bytes: the greatest offset.
-pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
-
 /// A node and its slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Inode<'a> {

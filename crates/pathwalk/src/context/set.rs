@@ -2,6 +2,7 @@
 
 use super::{AsPath, At, Context};
 use crate::abi::{AtFlags, SetTime};
+use crate::limits::OFFSET_MAX;
 use crate::ops::Way;
 use crate::{Errno, ops};
 
@@ -83,7 +84,7 @@ impl Context {
 
     /// Does the same as [`truncate`](Self::truncate) from a starting point.
     pub fn truncate_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, size: u64) -> Result<(), Errno> {
-        if size > i64::MAX as u64 {
+        if size > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
         self.may_change()?;

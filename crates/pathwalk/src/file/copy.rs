@@ -4,11 +4,11 @@
 //! Source: `vfs_copy_file_range`, `generic_copy_file_checks`, `vfs_clone_file_range` and
 //! `generic_remap_file_range_prep` of Linux.
 
-use super::{File, FileBy, OFFSET_MAX, Position, counted};
+use super::{File, FileBy, Position, counted};
 use crate::Errno;
 use crate::attr::FileType;
 use crate::fs_api::{OpenFile, WriteAt};
-use crate::limits::RW_MAX;
+use crate::limits::{OFFSET_MAX, RW_MAX};
 use crate::permission::Subject;
 
 /// The number of bytes that a copy through a buffer moves at once: those of a pipe.

@@ -7,11 +7,12 @@
 use std::io::{IoSlice, IoSliceMut};
 
 use super::io::{joined, together};
-use super::{File, FileBy, OFFSET_MAX, within_range};
+use super::{File, FileBy, within_range};
 use crate::Errno;
 use crate::abi::{OpenFlags, RwFlags, SyncFileRange};
 use crate::attr::FileType;
 use crate::fs_api::{Seeking, SyncWhat, WriteAt};
+use crate::limits::OFFSET_MAX;
 use crate::permission::Subject;
 
 /// The direction of a call with flags.

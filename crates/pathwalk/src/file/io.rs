@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use super::File;
 use crate::Errno;
 use crate::fs_api::{OpenFile, Seeking};
-use crate::limits::RW_MAX;
+use crate::limits::{OFFSET_MAX, RW_MAX};
 
 impl File {
     /// Writes all of the data at its position, or at the end if opened with `APPEND`, in as many
@@ -69,7 +69,7 @@ impl File {
     /// Reads as [`read_vectored`](Self::read_vectored) does, from an offset in bytes. The position
     /// stays. Errors as [`read_at`](Self::read_at). Source: `preadv(2)`.
     pub fn read_vectored_at(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize, Errno> {
-        if offset > super::OFFSET_MAX {
+        if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;

@@ -2,10 +2,11 @@
 //!
 //! Source: `vfs_fallocate`, `generic_file_llseek_size` and `shmem_fallocate` of Linux.
 
-use super::{File, FileBy, OFFSET_MAX, Position};
+use super::{File, FileBy, Position};
 use crate::Errno;
 use crate::abi::FallocateFlags;
 use crate::attr::FileType;
+use crate::limits::OFFSET_MAX;
 use crate::permission::Subject;
 
 impl File {

@@ -3,11 +3,8 @@
 use super::{NewKind, NewNode, SetAttributes};
 use crate::Errno;
 use crate::attr::{FileType, Timestamp};
-use crate::limits::LINK_MAX;
+use crate::limits::{LINK_MAX, OFFSET_MAX};
 use crate::permission::NO_ID;
-
-/// The greatest size of a file, in bytes: the greatest offset.
-const SIZE_MAX: u64 = i64::MAX as u64;
 
 /// The nanoseconds of a second.
 const SECOND: u32 = 1_000_000_000;
@@ -54,7 +51,7 @@ impl SetAttributes {
     pub fn check(&self, kind: FileType) -> Result<(), Errno> {
         match (self.size, kind) {
             (None, _) => {}
-            (Some(size), FileType::Regular) if size > SIZE_MAX => return Err(Errno::EFBIG),
+            (Some(size), FileType::Regular) if size > OFFSET_MAX => return Err(Errno::EFBIG),
             (Some(_), FileType::Regular) => {}
             (Some(_), FileType::Directory) => return Err(Errno::EISDIR),
             (Some(_), _) => return Err(Errno::EINVAL),

@@ -4,7 +4,9 @@ use super::super::fs::ROOT;
 #[cfg(not(shuttle))]
 use super::super::world::DIRECTORY;
 use super::super::world::FILE;
-use super::{D, IN_D, alone, fill, filled, ino, is_known, learn};
+#[cfg(not(shuttle))]
+use super::D;
+use super::{IN_D, alone, fill, filled, ino, is_known, learn};
 use crate::internals;
 
 /// Checks a link whose body is asked for each time, since side lines are used up.
