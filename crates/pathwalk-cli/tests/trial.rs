@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::io::BufRead as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -94,6 +95,30 @@ fn conflicts_keep_the_branch() {
         assert!(errors.contains("Nothing was done") && errors.contains("/file"), "{errors}");
         assert_eq!(ground.read("base/file"), "by another\n");
     });
+}
+
+/// The kernel keeps what it was told of the base for good. What others change there comes to the
+/// command by a notice, or this waits for ever.
+#[test]
+fn what_others_change_in_the_base_is_seen_while_the_command_runs() {
+    const WHAT: &str = "changes of the base";
+    for ground in Who::all().into_iter().filter_map(|who| Ground::with(WHAT, who, "fuse")) {
+        let script = "cat file sub/inner; ls; [ ! -e made ]; sleep 1.5; cat file; echo ready
+            until [ \"$(cat file)\" = changed ] && [ -e made ] && [ ! -e sub ]; do sleep 0.01; done
+            ls; cat file; echo mine > file";
+        let mut command = ground.trying(&["-b", "work"], &["sh", "-c", script]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.by_ref().any(|line| line == "ready"));
+        fs::write(ground.at("base/file"), "changed\n").unwrap();
+        fs::write(ground.at("base/made"), "").unwrap();
+        fs::remove_dir_all(ground.at("base/sub")).unwrap();
+        assert_eq!(lines.collect::<Vec<_>>(), ["file", "made", "changed"]);
+        assert!(child.wait().unwrap().success());
+        // What is the branch's own is not the base's any more.
+        fs::write(ground.at("base/file"), "again\n").unwrap();
+        assert_eq!(ground.script(&["-b", "work", "--drop"], "cat file").1, "mine\n");
+    }
 }
 
 #[test]

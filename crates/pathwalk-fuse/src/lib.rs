@@ -56,6 +56,7 @@ mod notice;
 mod notifier;
 mod opened;
 mod options;
+mod reads;
 mod reply;
 mod request;
 mod serve;

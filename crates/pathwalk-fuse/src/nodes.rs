@@ -14,6 +14,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -37,6 +38,8 @@ struct Known {
     lookups: u64,
     /// Whether a lookup was answered with it since it was last a candidate to be forgotten.
     is_used: bool,
+    /// The directory whose listing had it, until data of it is read.
+    listed_in: Option<NonZeroU64>,
 }
 
 #[derive(Default)]
@@ -117,11 +120,23 @@ impl Nodes {
             self.twins.fetch_add(1, Ordering::SeqCst);
         }
         // A node that was removed is no longer there once the kernel has forgotten it.
-        by_number.insert(number, Known { handle: handle.collecting(), lookups: 1, is_used: false });
+        by_number.insert(number, Known { handle: handle.collecting(), lookups: 1, is_used: false, listed_in: None });
         turns.push_back(number);
         self.known.fetch_add(1, Ordering::Relaxed);
         self.added.fetch_add(1, Ordering::Relaxed);
         number
+    }
+
+    /// Notes that the listing of a directory had a node.
+    pub(crate) fn set_listed(&self, number: u64, dir: u64) {
+        if let Some(known) = self.shard_of(number).lock().by_number.get_mut(&number) {
+            known.listed_in = NonZeroU64::new(dir);
+        }
+    }
+
+    /// Returns the directory whose listing had a node, once for each listing.
+    pub(crate) fn take_listed(&self, number: u64) -> Option<u64> {
+        self.shard_of(number).lock().by_number.get_mut(&number)?.listed_in.take().map(NonZeroU64::get)
     }
 
     /// Takes back so many lookups of a node, and forgets the node if none is left. Returns whether

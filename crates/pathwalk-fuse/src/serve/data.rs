@@ -12,6 +12,7 @@ use crate::abi::{
     LseekOut, OPEN_KILL_SUIDGID, Opcode, OpenIn, OpenOut, ReadIn, ReleaseIn, WRITE_KILL_SUIDGID, WriteIn, WriteOut,
 };
 use crate::askers::SetId;
+use crate::notice::Notice;
 use crate::opened::Opened;
 use crate::request::Body;
 
@@ -115,7 +116,19 @@ impl Call<'_> {
                 }
             }
             Ok(filled)
-        })
+        })?;
+        self.note_read();
+        Ok(())
+    }
+
+    /// Has the kernel list the directory again, if many of its files were read.
+    fn note_read(&mut self) {
+        let Some(reads) = &self.server.reads else { return };
+        if let Some(dir) = self.server.nodes.take_listed(self.header.nodeid)
+            && reads.read(dir)
+        {
+            self.given.outdated.push(Notice::Data(dir));
+        }
     }
 
     pub(super) fn write(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {

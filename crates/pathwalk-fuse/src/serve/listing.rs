@@ -3,7 +3,7 @@
 use std::io::SeekFrom;
 use std::sync::Arc;
 
-use pathwalk::{EntryHandles, Errno, Listed, ListedNode, OpenFlags};
+use pathwalk::{EntryHandles, Errno, Handle, Listed, ListedNode, OpenFlags};
 
 use super::Call;
 use crate::abi::{Dirent, EntryOut, ReadIn};
@@ -37,7 +37,13 @@ impl Call<'_> {
 
     pub(super) fn readdirplus(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let (opened, ReadIn { offset, size, .. }) = self.listing(body)?;
-        let (_listing, most) = (begin(&opened, offset)?, size as usize);
+        let put = self.put_nodes(&opened, offset, size as usize);
+        self.note_listed(opened.file.handle());
+        put
+    }
+
+    fn put_nodes(&mut self, opened: &Opened, offset: u64, most: usize) -> Result<(), Errno> {
+        let _listing = begin(opened, offset)?;
         loop {
             let room = (most - self.reply.body_length()) / (size_of::<EntryOut>() + DIRENT + USUAL_NAME);
             let listed = self.context(SetId::Kept).readdirplus(&opened.file, room.max(1), EntryHandles::With);
@@ -47,9 +53,17 @@ impl Call<'_> {
                     return Ok(());
                 }
                 self.put_entry_of(&node)?;
-                self.put_dirent(&opened, &node.entry)?;
+                self.put_dirent(opened, &node.entry)?;
             }
         }
+    }
+
+    /// Notes which nodes the answer has, if the kernel keeps it.
+    fn note_listed(&self, dir: &Handle) {
+        let Some(reads) = self.server.reads.as_ref().filter(|_| self.server.times.keeps_listing(dir)) else { return };
+        let number = self.header.nodeid;
+        let count = self.given.nodes().inspect(|node| self.server.nodes.set_listed(*node, number)).count();
+        reads.listed(number, count as u32);
     }
 
     /// Takes a request for entries, and returns the open directory.

@@ -15,6 +15,7 @@ use crate::flights::Flights;
 use crate::nodes::Nodes;
 use crate::notice::Notice;
 use crate::opened::OpenFiles;
+use crate::reads::Reads;
 use crate::reply::Reply;
 use crate::request::{Body, Request};
 use crate::times::Times;
@@ -38,6 +39,8 @@ pub(crate) struct Server {
     extended_attributes: ExtendedAttributes,
     ids: Ids,
     pub(crate) times: Times,
+    /// What was read; `None` where reads move no time of access.
+    reads: Option<Reads>,
     /// The generation of all nodes: other than that of an earlier mount, whose numbers were others.
     generation: u64,
     root_device: Device,
@@ -55,6 +58,7 @@ impl Server {
             extended_attributes: options.extended_attributes,
             ids: options.ids,
             times: Times::new(options),
+            reads: (!options.read_only).then(Reads::default),
             generation: u64::from(generation),
             root_device: context.root().attributes()?.device,
         })
@@ -71,6 +75,7 @@ impl Server {
     pub(crate) fn forget(&self, node: u64, lookups: u64) {
         if self.nodes.forget(node, lookups) {
             self.untold.forget(node);
+            self.reads.iter().for_each(|reads| reads.forget(node));
         }
     }
 

@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 
 use pathwalk::{FileType, NodeKey};
+use rustix::fs::fstat;
 use rustix::fs::inotify::{ReadFlags, Reader};
 use rustix::io;
 
@@ -20,7 +22,7 @@ use crate::key;
 use crate::tree::Tree;
 
 /// The number of bytes that are read at once.
-const AT_ONCE: usize = 1 << 16;
+pub(super) const AT_ONCE: usize = 1 << 16;
 
 /// The bytes of an event of inotify without its name. The name is filled up to a multiple.
 const INOTIFY_EVENT: usize = 16;
@@ -36,20 +38,32 @@ pub(crate) enum Look {
     AtMountsToo,
 }
 
+/// Whether there was something to report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Drained {
+    Some,
+    /// All events were about what is not known here: fanotify reports what happens in a whole file
+    /// system.
+    Nothing,
+}
+
 /// The events of one name, or of a watched node itself, in what was read at once.
 type Noted = (i32, Box<[u8]>, ReadFlags);
 
 impl Watch {
     /// Handles all that is queued when this is called: when it returns, the caches have been told
-    /// of it. Waits for another thread that is handling events.
-    pub(crate) fn drain(&self, tree: &Tree, look: Look) {
+    /// of it. Waits for another thread that is handling events. Returns whether there was something
+    /// to report.
+    pub(crate) fn drain(&self, tree: &Tree, look: Look) -> Drained {
         let mut draining = self.draining.lock();
+        let before = self.counters.reports.load(Ordering::Relaxed);
         if look == Look::AtMountsToo {
             self.look_at_mounts(tree, &mut draining);
         }
-        self.drain_fanotify(tree);
+        self.drain_fanotify(tree, &mut draining.buffer);
         self.drain_inotify(tree);
         self.look_at_root(tree, &mut draining);
+        if self.counters.reports.load(Ordering::Relaxed) == before { Drained::Nothing } else { Drained::Some }
     }
 
     /// Puts watches on the directories that have none, if that is possible by now.
@@ -84,7 +98,7 @@ impl Watch {
     }
 
     fn look_at_root(&self, tree: &Tree, draining: &mut Draining) {
-        if draining.root_gone || tree.root.reach(b"").and_then(|root| root.stat()).is_ok_and(|root| root.stx_nlink > 0) {
+        if draining.root_gone || fstat(tree.root.as_fd()).is_ok_and(|root| root.st_nlink > 0) {
             return;
         }
         draining.root_gone = true;
@@ -98,12 +112,11 @@ impl Watch {
         self.observe(|| WatchEvent::Overflow);
     }
 
-    fn drain_fanotify(&self, tree: &Tree) {
+    fn drain_fanotify(&self, tree: &Tree, buffer: &mut [u8]) {
         let Some(fanotify) = &self.coverage.fanotify else { return };
         let mut left = io::ioctl_fionread(fanotify.queue()).unwrap_or(0) / FANOTIFY_EVENT;
-        let mut buffer = vec![0; AT_ONCE];
         while left > 0 {
-            let length = match io::read(fanotify.queue(), &mut buffer) {
+            let length = match io::read(fanotify.queue(), &mut *buffer) {
                 Ok(0) | Err(io::Errno::AGAIN) => return,
                 Ok(length) => length,
                 Err(io::Errno::INTR) => continue,

@@ -109,6 +109,8 @@ struct Draining {
     mounts: MountList,
     /// Whether it was told that the root is gone.
     root_gone: bool,
+    /// The place for events of fanotify.
+    buffer: Box<[u8]>,
 }
 
 /// The part of a tree that ends the watch with the tree.
@@ -135,7 +137,8 @@ impl Watch {
         let at_root = tree.root.reach(b"").ok();
         let coverage = Coverage::new(choice.by, choice.most, (root, at_root.as_ref()));
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
-        let draining = Draining { mounts: MountList::new(tree.root.as_fd()), root_gone: false };
+        let buffer = vec![0; if coverage.fanotify.is_some() { drain::AT_ONCE } else { 0 }].into_boxed_slice();
+        let draining = Draining { mounts: MountList::new(tree.root.as_fd()), root_gone: false, buffer };
         let watch = Arc::new(Watch {
             coverage,
             notifiers: RwLock::default(),

@@ -9,12 +9,17 @@ use std::sync::{Arc, Weak};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io;
 
-use super::drain::Look;
+use super::drain::{Drained, Look};
 use super::{Report, Watch};
 use crate::tree::Tree;
 
 /// The time after which a watch that could not be had is tried again.
 const AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+
+/// The time that is let pass after events that concerned nothing here, in which more of them come.
+/// A neighbour in the same file system, or this program's own writes elsewhere, would wake the
+/// thread for each of theirs.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// The thread's running. If it ends before the tree, since an observer panicked or there is no
 /// thread, nothing counts as watched any more.
@@ -38,12 +43,24 @@ pub(super) fn start(watch: &Arc<Watch>, tree: Weak<Tree>) {
     let run = move || {
         while let Some(look) = wait(&runs.0) {
             let Some(tree) = tree.upgrade() else { return };
-            runs.0.drain(&tree, look);
+            let drained = runs.0.drain(&tree, look);
             runs.0.try_again(&tree);
+            drop(tree);
+            if drained == Drained::Nothing {
+                pause(&runs.0);
+            }
         }
     };
     // If there is none, the closure is dropped.
     _ = std::thread::Builder::new().name("pathwalk-watch".into()).spawn(run);
+}
+
+/// Lets some time pass, unless the thread is woken.
+fn pause(watch: &Watch) {
+    if let Some(wake) = &watch.wake {
+        // What woke it is read by the next wait.
+        _ = poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&PAUSE));
+    }
 }
 
 /// Waits for something to do. `None` if the thread is to end.
