@@ -6,6 +6,7 @@ mod common;
 mod crashes;
 mod layered;
 mod processes;
+mod spared;
 mod swapped;
 mod undone;
 
