@@ -416,9 +416,9 @@ impl Branches {
     /// ```
     /// use pathwalk::{Credentials, Vfs};
     /// use pathwalk_branch::{BaseChanges, Branches, Error, Options};
-    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let fs = std::sync::Arc::new(pathwalk_memfs::MemFs::new());
     /// # fs.file("/notes", 0o644)?;
-    /// # let behind = fs.clone();
+    /// # let behind = std::sync::Arc::clone(&fs);
     /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let options = Options::default().base_changes(BaseChanges::AskEachTime);
     /// let branches = Branches::with(base, options)?;
