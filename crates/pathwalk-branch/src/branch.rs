@@ -27,6 +27,7 @@ mod handles;
 mod listing;
 mod live;
 mod names;
+mod remove;
 mod rename;
 mod space;
 mod text;
@@ -46,6 +47,7 @@ use crate::error::Error;
 use crate::events::Pump;
 use crate::options::Options;
 use crate::rows::{self, Counted, Names, Record, Row, Tag};
+use crate::spares::Spares;
 use crate::stamp::Stamp;
 use crate::stored::{Home, Stored};
 use crate::tree::Tree;
@@ -75,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) pump: Pump,
     /// The store of the branches, if they outlive the process.
     pub(crate) stored: Option<Arc<Stored>>,
+    /// The files that commits may use up.
+    pub(crate) spares: Mutex<Option<Arc<dyn Spares>>>,
 }
 
 /// The hash of names. A store keeps its key.
@@ -128,7 +132,7 @@ impl Shared {
             Data::Blobs(store) => (store, None),
             Data::Stored(stored) => (Arc::clone(stored.blobs()), Some(stored)),
         };
-        Ok(Shared { base, store, options, hasher, root, pump, stored })
+        Ok(Shared { base, store, options, hasher, root, pump, stored, spares: Mutex::default() })
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -409,6 +409,44 @@ impl Branches {
         self.shared.pump.catch_up();
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Returns the context that branches ask the base by.
+    ///
+    /// [`Branches::look_anew`] has an example.
+    pub fn base(&self) -> &Context {
+        self.shared.base.context()
+    }
+
+    /// Lets the base be asked anew for all that the caches of its `Vfs` have. A commit after it
+    /// compares with the base as that is now, also where nothing reports its changes.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{BaseChanges, Branches, Error, Options};
+    /// # let fs = std::sync::Arc::new(pathwalk_memfs::MemFs::new());
+    /// # fs.file("/notes", 0o644)?;
+    /// # let behind = std::sync::Arc::clone(&fs);
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let options = Options::default().base_changes(BaseChanges::AskEachTime);
+    /// let branches = Branches::with(base, options)?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.remove_file("/notes")?;
+    /// # behind.unlink("/notes")?;
+    /// # behind.file("/notes", 0o600)?;
+    /// // Another program has put another file there.
+    /// branches.look_anew()?;
+    /// assert!(branches.base().stat("/notes")?.mode == 0o600);
+    /// assert!(matches!(branches.commit("work"), Err(Error::Conflicts { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn look_anew(&self) -> Result<(), Error> {
+        let base = self.base();
+        base.vfs().invalidate_file_system(base.root()).map_err(Error::base("ask the base anew"))
+    }
+
     /// Makes all branches durable that this process uses, as they are now. Without a store there is
     /// nothing to do.
     ///

@@ -213,6 +213,24 @@ fn processes_with(mark: &str) -> usize {
 }
 
 #[test]
+fn what_the_base_changes_while_a_person_is_asked_is_a_conflict() {
+    let Some(ground) = Ground::new("a base that changes during the question", Who::User) else { return };
+    let mut pty = start(&ground, &SHELLS[0]);
+    for (engine, answer) in [("fuse", "c"), ("fuse", "some"), ("overlay", "c"), ("overlay", "some")] {
+        pty.line(&format!("echo before > file; $TRY try --engine {engine} -- sh -c 'echo mine > file'"));
+        pty.expect("[d]rop or [l]ook? ");
+        std::fs::write(ground.at("base/file"), "of another program\n").unwrap();
+        pty.line(answer);
+        if answer == "some" {
+            pty.expect("[y/N] ");
+            pty.line("y");
+        }
+        pty.expect("changed in both");
+        assert_eq!(ground.read("base/file"), "of another program\n");
+    }
+}
+
+#[test]
 fn a_person_is_asked_what_becomes_of_the_changes() {
     let Some(ground) = Ground::new("the question", Who::User) else { return };
     let mut pty = start(&ground, &SHELLS[0]);

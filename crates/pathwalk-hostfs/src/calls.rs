@@ -7,6 +7,7 @@
 //! - `fchmodat2(2)`, Linux 6.6: sets the mode of a node by an `O_PATH` descriptor.
 //! - `setfsuid(2)` and `setfsgid(2)`, of the calling thread alone.
 //! - `fanotify_init(2)`, `fanotify_mark(2)`.
+//! - `F_SETSIG` and `F_SETLEASE` of `fcntl(2)`.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -36,6 +37,27 @@ struct Args {
     value: u64,
     size: u32,
     flags: u32,
+}
+
+/// The number of the command. Source: `asm-generic/fcntl.h`.
+const F_SETSIG: libc::c_int = 10;
+
+/// Sets the signal that the holder of a lease gets.
+pub(crate) fn set_signal(file: BorrowedFd<'_>, signal: libc::c_int) -> io::Result<()> {
+    control(file, F_SETSIG, signal)
+}
+
+/// Takes a lease of a kind, or ends it.
+pub(crate) fn set_lease(file: BorrowedFd<'_>, kind: libc::c_int) -> io::Result<()> {
+    control(file, libc::F_SETLEASE, kind)
+}
+
+#[allow(unsafe_code)]
+fn control(file: BorrowedFd<'_>, command: libc::c_int, argument: libc::c_int) -> io::Result<()> {
+    // SAFETY: the commands of the two callers take a number, no pointer, and the descriptor is
+    // open.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
+    answered(result.into()).map(drop)
 }
 
 /// Reads the attribute `name` of `path` below `dir` into `value` and returns its length. Does not

@@ -204,6 +204,7 @@ mod small_name;
 mod tree;
 mod ttl;
 mod watch;
+mod writers;
 mod xattr;
 
 pub use coherence::Coherence;
@@ -214,3 +215,4 @@ pub use look::MountAt;
 pub use open_file::Descriptors;
 pub use ttl::TtlStats;
 pub use watch::event::{Change, Drops, Uncovered, WatchBy, WatchEvent, WatchStats};
+pub use writers::has_no_writer;

@@ -150,7 +150,7 @@ impl Layer {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(Error::host("open", &index)(error)),
         };
-        Ok(View { form: self.form, start: self.start, upper, index, base: base.clone(), branch: branch.clone() })
+        Ok(View { form: self.form, start: self.start, upper, index, base: base.clone(), branch: branch.clone(), itself: None })
     }
 }
 

@@ -3,7 +3,8 @@
 //! # What always holds
 //!
 //! - A branch into which a layer is taken shows the base, and nothing else, when that begins.
-//! - Nothing is written to the layer or to the base.
+//! - Nothing is written to the layer or to the base. A commit may move new files from one to the
+//!   other afterwards ([`LeftFiles`]).
 //!   What is read gets new times of access where the host writes them.
 //! - Paths start at the root, lead down, and follow no link.
 //!
@@ -25,7 +26,8 @@
 //!   is asked of the host for a layer;
 //! - `plan` is what a layer means for a branch, `look` makes it, `hidden` is what the layer hides
 //!   of the base;
-//! - `take` carries it out, with `settings` and `data` for one node;
+//! - `take` carries it out, with `settings` and `data` for one node; `left` has the files that it
+//!   copied, for a commit;
 //! - `layer` is the directory of a layer, `mounting` mounts it, `suited` says what is then not as
 //!   on a plain directory, `start` is the time from which a change of the base counts.
 
@@ -36,6 +38,7 @@ mod error;
 mod form;
 mod hidden;
 mod layer;
+mod left;
 mod look;
 mod mounting;
 mod plan;
@@ -49,5 +52,6 @@ mod upper;
 pub use error::Error;
 pub use form::Form;
 pub use layer::Layer;
+pub use left::{Left, LeftFiles};
 pub use suited::{Limit, Suited};
 pub use take::Taking;

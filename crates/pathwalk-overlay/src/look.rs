@@ -114,21 +114,27 @@ impl Look<'_> {
         let failed = || Error::tree("look at", path);
         let node = upper.node(name, kind).map_err(failed())?;
         let notes = Notes::read(self.view.form, &node).map_err(failed())?;
+        if notes.is_whiteout {
+            if let Some(lower) = &dir.lower {
+                // Not by the branch, which removes at once what it does not hold.
+                let (base, path) = (child(&self.view.base, &lower.pair.base, name).map_err(failed())?, join(&lower.path, name));
+                match base {
+                    Some(base) => {
+                        self.check(&base, &path)?;
+                        self.hidden.push(path);
+                    }
+                    // It was there when the name was removed.
+                    None => self.plan.changed.push(path.into()),
+                }
+            }
+            return Ok(Seen::Else(What::Removed));
+        }
         let there = match &dir.lower {
             Some(lower) => self.below(lower, name).map_err(failed())?,
             None => None,
         };
         if let Some(there) = &there {
             self.check(&there.pair.base, &there.path)?;
-        }
-        if notes.is_whiteout {
-            match (there, &dir.lower) {
-                (Some(there), _) => self.hidden.push(there.path),
-                // It was there when the name was removed.
-                (None, Some(lower)) => self.plan.changed.push(join(&lower.path, name).into()),
-                (None, None) => {}
-            }
-            return Ok(Seen::Else(What::Removed));
         }
         if kind == FileType::Directory {
             return self.below_directory(dir, node, notes, there, path);

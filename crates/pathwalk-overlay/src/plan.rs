@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pathwalk::{Context, FileType, Handle, Timestamp};
+use pathwalk_branch::Branch;
 
 use crate::form::{Extras, Form};
 
@@ -20,6 +21,8 @@ pub(crate) struct View {
     pub(crate) index: Option<PathBuf>,
     pub(crate) base: Context,
     pub(crate) branch: Context,
+    /// The branch itself, for what needs no steps by the context.
+    pub(crate) itself: Option<Branch>,
 }
 
 /// A node of the base, and the same one of the branch.

@@ -93,6 +93,11 @@ impl Settings {
         Ok(found)
     }
 
+    /// Returns whether there are no lists, extended attributes and flags.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.access.is_none() && self.default.is_none() && self.xattrs.is_empty() && (self.flags & KEPT).is_empty()
+    }
+
     /// Gives all of it, and times, to a node, as far as it differs.
     pub(crate) fn give(&self, times: Times, to: &Context, (target, is): (&Handle, Target)) -> Result<(), Errno> {
         let mut is_set = self.give_rights(to, (target, is))?;

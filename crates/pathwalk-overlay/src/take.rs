@@ -9,11 +9,13 @@
 use std::collections::{HashMap, HashSet};
 
 use pathwalk::{AtFlags, Context, Errno, FileType, Handle, LinkFlags, NewKind, OpenFlags, RenameFlags, UnlinkFlags};
+use pathwalk_branch::Branch;
 
 use crate::data;
 use crate::error::Error;
 use crate::form::Extras;
 use crate::layer::Layer;
+use crate::left::Left;
 use crate::plan::{Comes, Node, Original, Plan, Stays, View, What};
 use crate::settings::{Settings, Target, Times};
 use crate::tree::{allow_changes, child, join, remove};
@@ -66,11 +68,32 @@ impl Taking {
         &self.plan.changed
     }
 
+    /// Lets the branch that the context is on do what takes it fewer steps.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::Branches;
+    /// use pathwalk_overlay::{Layer, Taking};
+    ///
+    /// /// Takes a layer into a new branch.
+    /// fn take(layer: &Layer, branches: &Branches) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let branch = branches.fork(None, "taken")?;
+    ///     let context = Vfs::builder().build(branch.clone())?.context(Credentials::root());
+    ///     Taking::of(layer, branches.base(), &context)?.with(branch).take()?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with(mut self, branch: Branch) -> Taking {
+        self.view.itself = Some(branch);
+        self
+    }
+
     /// Takes the layer into the branch. If it fails, the branch has a part of it, and is to be
-    /// dropped.
-    pub fn take(self) -> Result<(), Error> {
+    /// dropped. Returns the new files of the layer, which the branch has copied.
+    pub fn take(self) -> Result<Left, Error> {
         let Taking { view, plan } = &self;
-        let mut take = Take { view, plan, made: HashMap::new(), stage: Stage::prepare(view, plan)? };
+        let mut take = Take { view, plan, made: HashMap::new(), stage: Stage::prepare(view, plan)?, left: Left::default() };
         take.indexed()?;
         let mut upper = Dir::open(&view.upper).map_err(Error::tree("open the layer at", b"/"))?;
         let mut frames = vec![Frame { directory: 0, next: 0, branch: view.branch.root().clone(), path: b"/".to_vec() }];
@@ -96,7 +119,7 @@ impl Taking {
                 }
             }
         }
-        Ok(())
+        Ok(take.left)
     }
 }
 
@@ -115,6 +138,15 @@ struct Take<'t> {
     /// the times that they got.
     made: HashMap<u64, (Handle, Times)>,
     stage: Option<Stage>,
+    left: Left,
+}
+
+/// Whether the node of the layer is as the branch has it, with nothing that is in neither its
+/// attributes nor its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Copied {
+    Alike,
+    WithMore,
 }
 
 impl Take<'_> {
@@ -125,7 +157,7 @@ impl Take<'_> {
         let failed = || Error::tree("take", &path);
         match what {
             What::Removed => {
-                remove(branch, &frame.branch, name, &path)?;
+                self.remove(&frame.branch, name, &path)?;
                 Ok(None)
             }
             What::Node(node) => {
@@ -137,7 +169,7 @@ impl Take<'_> {
                 let upper = upper.node(name, FileType::Directory).and_then(upper::Node::into_dir).map_err(failed())?;
                 let comes = self.plan.directories[*directory].comes;
                 if comes != Comes::Stays {
-                    remove(branch, &frame.branch, name, &path)?;
+                    self.remove(&frame.branch, name, &path)?;
                 }
                 let come = || {
                     match (comes, &self.stage) {
@@ -167,7 +199,7 @@ impl Take<'_> {
         let branch = &self.view.branch;
         let failed = || Error::tree("take", path);
         if stays == Stays::No {
-            remove(branch, &frame.branch, name, path)?;
+            self.remove(&frame.branch, name, path)?;
         }
         if let Some((node, times)) = self.made.get(&number) {
             let again = || {
@@ -189,11 +221,17 @@ impl Take<'_> {
         };
         let target = place().map_err(failed())?;
         let node = branch.lookup_at(&frame.branch, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
-        let times = self.copy((upper, extras), &node, target).map_err(failed())?;
+        let (times, is) = self.copy((upper, extras), &node, target).map_err(failed())?;
         if upper.attributes().nlink > 1 {
             self.made.insert(number, (node, times));
+        } else if is == Copied::Alike {
+            self.left.add(&frame.path, name, node.attributes().map_err(failed())?.ino);
         }
         Ok(())
+    }
+
+    fn remove(&self, dir: &Handle, name: &[u8], path: &[u8]) -> Result<(), Error> {
+        remove(&self.view.branch, self.view.itself.as_ref(), dir, name, path)
     }
 
     fn link(&self, node: &Handle, dir: &Handle, name: &[u8]) -> Result<(), Errno> {
@@ -217,16 +255,19 @@ impl Take<'_> {
     }
 
     /// Copies all that a node has but its names, and returns the times that it gets.
-    fn copy(&self, (upper, extras): (&upper::Node, Extras), node: &Handle, is: Target) -> Result<Times, Errno> {
+    fn copy(&self, (upper, extras): (&upper::Node, Extras), node: &Handle, is: Target) -> Result<(Times, Copied), Errno> {
         let branch = &self.view.branch;
         allow_changes(branch, node)?;
         let (of, times) = (upper.attributes(), self.times(upper, node, is)?);
+        // Before the data is read. A command may have passed an open file on.
+        let may_be_alike = is == Target::New && of.kind == FileType::Regular && extras == Extras::None && upper.is_settled();
         if of.kind == FileType::Regular && (of.size > 0 || node.attributes()?.size > 0) {
             let to = branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME)?;
             data::copy(upper, &to, is)?;
         }
-        self.settings(upper, extras)?.give(times, branch, (node, is))?;
-        Ok(times)
+        let settings = self.settings(upper, extras)?;
+        settings.give(times, branch, (node, is))?;
+        Ok((times, if may_be_alike && settings.is_plain() { Copied::Alike } else { Copied::WithMore }))
     }
 
     fn settings(&self, upper: &upper::Node, extras: Extras) -> Result<Settings, Errno> {

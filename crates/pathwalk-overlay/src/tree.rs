@@ -5,6 +5,7 @@
 
 use pathwalk::limits::PATH_MAX;
 use pathwalk::{AtFlags, Context, Errno, File, FileType, Handle, InodeFlags, Listed, OpenFlags, StatxFlags, UnlinkFlags};
+use pathwalk_branch::Branch;
 
 use crate::error::Error;
 
@@ -95,9 +96,19 @@ pub(crate) fn allow_changes(context: &Context, node: &Handle) -> Result<(), Errn
 }
 
 /// Removes a name; of a directory, with all that is in it, as deep as that is. The directory of the
-/// name may be changed.
-pub(crate) fn remove(context: &Context, dir: &Handle, name: &[u8], path: &[u8]) -> Result<(), Error> {
+/// name may be changed. The branch of the context removes what it can by itself.
+pub(crate) fn remove(context: &Context, branch: Option<&Branch>, dir: &Handle, name: &[u8], path: &[u8]) -> Result<(), Error> {
     let failed = |path: &[u8]| Error::tree("remove", path);
+    let at_once = |dir: &Handle, name: &[u8]| {
+        let removed = branch.map(|branch| branch.remove_untouched(dir.attributes()?.ino, name));
+        match removed {
+            Some(Err(Errno::ENOENT)) => Ok(true),
+            removed => removed.unwrap_or(Ok(false)),
+        }
+    };
+    if at_once(dir, name).map_err(failed(path))? {
+        return Ok(());
+    }
     let Some(node) = child(context, dir, name).map_err(failed(path))? else { return Ok(()) };
     allow_changes(context, &node).map_err(failed(path))?;
     if node.kind() != FileType::Directory {
@@ -114,6 +125,9 @@ pub(crate) fn remove(context: &Context, dir: &Handle, name: &[u8], path: &[u8]) 
         open.push((above, name, dir.clone(), path.clone(), true));
         for Listed { name, .. } in entries {
             let path = join(&path, &name);
+            if at_once(&dir, &name).map_err(failed(&path))? {
+                continue;
+            }
             let Some(node) = child(context, &dir, &name).map_err(failed(&path))? else { continue };
             allow_changes(context, &node).map_err(failed(&path))?;
             match node.kind() {

@@ -170,6 +170,11 @@ impl Node {
         seek(&self.fd, SeekFrom::Hole(offset)).map_err(errno)
     }
 
+    /// Returns whether a regular file stays as it is, since no process can write to it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.opened == Opened::ToRead && pathwalk_hostfs::has_no_writer(self.fd.as_fd())
+    }
+
     fn may_be_read(&self) -> Result<(), Errno> {
         if self.opened == Opened::ToRead { Ok(()) } else { Err(Errno::EACCES) }
     }
@@ -201,6 +206,14 @@ fn sized(ask: impl Fn(&mut [u8]) -> io::Result<usize>) -> Result<Vec<u8>, Errno>
             }
         }
     }
+}
+
+/// Checks that a name leads to a node with these attributes, but for the number and the time of
+/// change: `ESTALE`.
+pub(crate) fn check_still(dir: &OwnedFd, name: &[u8], wanted: &Attributes) -> Result<(), Errno> {
+    let of = |of: &Attributes| (of.kind, of.mode, (of.uid, of.gid), of.nlink, of.size, (of.atime, of.mtime));
+    let now = attributes(&stat(dir, name)?)?;
+    if of(&now) == of(wanted) { Ok(()) } else { Err(Errno::ESTALE) }
 }
 
 fn stat(at: &OwnedFd, name: &[u8]) -> Result<Statx, Errno> {

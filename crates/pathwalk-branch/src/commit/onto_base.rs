@@ -1,8 +1,9 @@
 //! The commit of a branch onto the base itself, which other programs may use meanwhile.
 //!
 //! 1. *Compare* (`plan`): what the branch changed, and whether the base has changed the same.
-//! 2. *Stage* (`stage`): all that is new is written into a directory in the root of the base. When
-//!    it is on disk, a journal is renamed into its place there: the commit is decided.
+//! 2. *Stage* (`stage`): all that is new is written into a directory in the root of the base, or is
+//!    moved there ([`Spares`](crate::Spares)). When it is on disk, a journal is renamed into its
+//!    place there: the commit is decided.
 //! 3. *Names* (`apply`): those that go are moved into the staging directory, then those that come
 //!    are moved out of it. If a step fails, all are moved back.
 //! 4. *Contents* (`apply`): data and attributes of nodes that stay are changed in place, so hard
@@ -40,7 +41,7 @@ mod undo;
 
 use std::cell::OnceCell;
 
-use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, SyncWhat, UnlinkFlags};
+use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, UnlinkFlags};
 
 use self::apply::Steps;
 use self::hand::Hand;
@@ -271,6 +272,7 @@ fn undo(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Result
     gone().map_err(Failure::of_staging("remove"))
 }
 
+/// Writes a file in the staging directory. It is on disk with the next [`sync`].
 fn write(hand: &Hand, staging: &Handle, name: &str, bytes: &[u8]) -> Result<(), Errno> {
     // A commit that was cut off may have left one.
     match hand.context.unlinkat(staging, name, UnlinkFlags::empty()) {
@@ -278,8 +280,7 @@ fn write(hand: &Hand, staging: &Handle, name: &str, bytes: &[u8]) -> Result<(), 
         Err(errno) => return Err(errno),
     }
     let file = hand.make_file(staging, name.as_bytes(), 0o600)?;
-    file.write_all(bytes)?;
-    file.sync(SyncWhat::All)
+    file.write_all(bytes)
 }
 
 fn read(hand: &Hand, staging: &Handle, name: &str) -> Result<Vec<u8>, Errno> {

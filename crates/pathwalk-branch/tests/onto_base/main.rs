@@ -7,6 +7,7 @@ mod crashes;
 mod layered;
 mod parts;
 mod processes;
+mod spared;
 mod swapped;
 mod undone;
 

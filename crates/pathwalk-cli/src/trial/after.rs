@@ -27,24 +27,26 @@ pub(super) enum Fate {
 }
 
 /// Does with the branch what the options say, and tells what was done.
-pub(super) fn settle(args: &TryArgs, place: &Place, ran: &Ran, code: u8) -> anyhow::Result<()> {
+pub(super) fn settle(args: &TryArgs, place: &Place, mut ran: Ran, code: u8) -> anyhow::Result<()> {
+    let branches = match ran.branches.take() {
+        Some(branches) => branches,
+        None => place.open_unmounted(Missing::Fail)?,
+    };
     let chosen = &ran.chosen;
-    // Anew, since the base may have changed in ways that were not reported yet.
-    let branches = place.open_unmounted(Missing::Fail)?;
     let changes = branches.diff(&chosen.name)?;
     // Before the branch may be gone.
     let notable = if args.json { told::notable(&branches, &chosen.name, &changes, &place.base)? } else { Notable::default() };
     if !args.json {
         told::summary(&branches, &chosen.name, &changes, &place.base)?;
     }
-    let fate = decide(args, &branches, ran, &changes, code)?;
-    if args.json { told::json(ran, &changes, &notable, &fate, code) } else { told::fate(args, chosen, &fate) }
+    let fate = decide(args, &branches, &ran, &changes, code)?;
+    if args.json { told::json(&ran, &changes, &notable, &fate, code) } else { told::fate(args, chosen, &fate) }
 }
 
 fn decide(
     args: &TryArgs,
     branches: &Branches,
-    Ran { chosen, changed, outcome }: &Ran,
+    Ran { chosen, changed, outcome, .. }: &Ran,
     changes: &[Change],
     code: u8,
 ) -> anyhow::Result<Fate> {
@@ -75,6 +77,7 @@ fn decide(
 
 /// Commits some paths. The rest is kept.
 fn commit_some(branches: &Branches, name: &str, paths: &[Box<[u8]>]) -> anyhow::Result<Fate> {
+    branches.look_anew()?;
     match branches.commit_paths(name, paths, &Resolution::default()) {
         Ok(()) if branches.diff(name)?.is_empty() => {
             branches.drop(name)?;
@@ -93,8 +96,10 @@ fn commit_some(branches: &Branches, name: &str, paths: &[Box<[u8]>]) -> anyhow::
     }
 }
 
-/// Commits the branch.
+/// Commits the branch. The base may have changed since it was asked, while an answer was waited for
+/// above all.
 fn commit(branches: &Branches, name: &str) -> anyhow::Result<Fate> {
+    branches.look_anew()?;
     match branches.commit(name) {
         Ok(()) => Ok(Fate::Committed),
         Err(Error::Conflicts { conflicts, .. }) => Ok(Fate::Conflicts(conflicts)),

@@ -66,9 +66,9 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
         _ => NOT_TRIED,
     };
     warn_of(&ran.changed);
-    let _removal = overlay::Removal::begin(&place);
-    after::settle(args, &place, &ran, code)?;
-    Ok(code)
+    let settled = after::settle(args, &place, ran, code);
+    overlay::remove_taken(&place);
+    settled.map(|()| code)
 }
 
 /// Reports paths of the base that changed under a layer of overlayfs.

@@ -6,13 +6,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use anyhow::{Context as _, bail};
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_bench::machine::BUDGET;
 use pathwalk_branch::{Branch, Branches, Error};
-use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_overlay::{Form, Layer, Suited, Taking};
 use pathwalk_try::Engine;
 
@@ -23,8 +21,8 @@ use crate::branch::place::{self, Place};
 /// The directory of the layers, in the store.
 const LAYERS: &str = "layers";
 
-/// The directory of layers that were taken, in the store. They are being removed, or left by a
-/// process that was killed before it had removed them.
+/// The directory of layers that were taken, in the store: that of this process, and those of
+/// processes that were killed before they had removed theirs.
 const TAKEN: &str = "layers.taken";
 
 /// Paths of the base that changed while a layer covered them.
@@ -58,6 +56,16 @@ pub(super) fn take_left_behind(place: &Place, branches: &Branches, chosen: &Chos
     }
 }
 
+/// Returns whether a layer is tried, if the branch has no changes.
+pub(super) fn is_likely(args: &TryArgs) -> bool {
+    match args.engine {
+        Wanted::Fuse => false,
+        Wanted::Overlay => true,
+        // In a user namespace, it is not as a plain directory.
+        Wanted::Auto => args.fork_of.is_none() && Form::of_this_process() == Form::Trusted,
+    }
+}
+
 /// Returns the engine that is wished, with the layer that it takes.
 pub(super) fn engine(
     args: &TryArgs,
@@ -73,8 +81,7 @@ pub(super) fn engine(
             bail!("the branch \"{}\" has changes, and overlayfs begins with the base: leave --engine out", chosen.name)
         }
         Wanted::Overlay => Ok(mounted(place, &chosen.name)?.0),
-        // In a user namespace, it is not as a plain directory.
-        Wanted::Auto if Form::of_this_process() == Form::User || !is_empty()? => Ok(FUSE),
+        Wanted::Auto if !is_likely(args) || !is_empty()? => Ok(FUSE),
         Wanted::Auto => match mounted(place, &chosen.name) {
             Ok((engine, Suited::Yes)) => Ok(engine),
             Ok(((_, layer), Suited::No(_))) => {
@@ -112,6 +119,8 @@ fn mounted(place: &Place, name: &str) -> anyhow::Result<((Engine, Option<Layer>)
 
 /// Takes a layer into a branch, as a whole or not at all, and sets it aside to be removed.
 pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer) -> anyhow::Result<Changed> {
+    // As it is once the command has ended. It is asked for each node once.
+    branches.look_anew()?;
     branches.catch_up();
     let fork = format!("{}.taken", place::name_of(Path::new(name)));
     match branches.drop(&fork) {
@@ -119,16 +128,15 @@ pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer)
         Ok(()) | Err(Error::NoBranch(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let fs = HostFs::open(&place.base)?.with_coherence(Coherence::Frozen);
-    let base = Vfs::builder().budget(BUDGET).build(fs).context("opening the base")?.context(Credentials::root());
-    let branch = context(branches.fork(Some(name), &fork)?)?;
-    let taken = Taking::of(&layer, &base, &branch).and_then(|taking| {
+    let branch = branches.fork(Some(name), &fork)?;
+    let shown = context(branch.clone())?;
+    let taken = Taking::of(&layer, branches.base(), &shown).and_then(|taking| {
         let changed = taking.changed().to_vec();
-        taking.take().map(|()| changed)
+        taking.with(branch).take().map(|left| (changed, left))
     });
-    drop(branch);
-    let changed = match taken {
-        Ok(changed) => changed,
+    drop(shown);
+    let (changed, left) = match taken {
+        Ok(taken) => taken,
         Err(error) => {
             // The layer is kept. What this fails with is less than what failed before.
             let _ = branches.drop(&fork);
@@ -139,31 +147,22 @@ pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer)
     let taken = place.store.join(TAKEN);
     std::fs::create_dir_all(&taken).with_context(|| format!("making \"{}\"", taken.display()))?;
     let aside = taken.join(format!("{}-{}", place::name_of(Path::new(name)), std::process::id()));
-    // A process of this number may have left one there.
-    layer.rename(&aside).or_else(|_| layer.remove())?;
+    match layer.rename(&aside) {
+        Ok(()) => branches.use_up(Arc::new(left.open(&aside, &place.base)?)),
+        // A process of this number may have left one there.
+        Err(_) => layer.remove()?,
+    }
     Ok(changed)
 }
 
-/// The removal of the layers that were taken, while this process does something else. It is over
-/// when this is dropped. What could not be removed is tried again by the next process.
-pub(super) struct Removal(Option<JoinHandle<()>>);
-
-impl Removal {
-    pub(super) fn begin(place: &Place) -> Removal {
-        let taken = place.store.join(TAKEN);
-        let remove = move || {
-            for entry in std::fs::read_dir(&taken).into_iter().flatten().flatten() {
-                _ = Layer::remove_left(&entry.path());
-            }
-        };
-        // Without a thread, the next process removes them.
-        Removal(std::thread::Builder::new().name("layers taken".into()).spawn(remove).ok())
-    }
-}
-
-impl Drop for Removal {
-    fn drop(&mut self) {
-        self.0.take().map(JoinHandle::join);
+/// Removes what is left of the layers that were taken. What cannot be removed is tried again by the
+/// next process.
+///
+/// It is done last: a commit uses up their files, and ext4 is slow to make one in the first minutes
+/// after it has removed many, since it passes over their numbers one by one.
+pub(super) fn remove_taken(place: &Place) {
+    for entry in std::fs::read_dir(place.store.join(TAKEN)).into_iter().flatten().flatten() {
+        _ = Layer::remove_left(&entry.path());
     }
 }
 

@@ -8,12 +8,17 @@ use std::time::Duration;
 use anyhow::Context as _;
 use pathwalk::Context;
 use pathwalk_bench::machine::escaped;
+<<<<<<< HEAD
 use pathwalk_fuse::{CacheTimes, Reported, Served};
+=======
+use pathwalk_branch::{Branch, Branches};
+use pathwalk_fuse::{CacheTimes, Served};
+>>>>>>> wt-try
 use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
 use super::chosen::{self, Chosen};
-use super::options::{Sight, TryArgs, Wanted};
+use super::options::{Sight, TryArgs};
 use super::overlay::{self, Changed};
 use crate::branch::place::{Missing, Place};
 use crate::mount::resources;
@@ -34,40 +39,73 @@ pub(super) struct Ran {
     pub(super) outcome: Outcome,
     /// Paths of the base that changed meanwhile, so that what the command saw there is not defined.
     pub(super) changed: Changed,
+    /// The list of branches, if it can be gone on with.
+    pub(super) branches: Option<Branches>,
 }
 
 /// Runs the command. The branch is stored when this returns, and not used any more.
 pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<Ran> {
     // While the command is on overlayfs, a watch would report each of its files.
-    let coherence = if args.engine == Wanted::Overlay { Coherence::Strict } else { Coherence::Watch };
-    let branches = place.open(coherence, None, Missing::Make)?;
+    let branches = if overlay::is_likely(args) { place.open_unmounted(Missing::Make)? } else { open_watched(place)? };
     let (chosen, branch) = chosen::choose(args, &branches)?;
-    let outcome = (|| {
-        let mut changed = overlay::take_left_behind(place, &branches, &chosen)?;
-        let context = overlay::context(branch)?;
-        let mut trial = trial(&args.sight, place, &chosen.name, &args.command)?;
-        trial.directory = directory.to_owned();
-        let (engine, layer) = overlay::engine(args, place, &branches, &chosen)?;
-        trial.engine = engine;
-        let outcome = serve(&trial, &context);
-        // The mount goes, and the caches of the branch with it.
-        drop((trial, context));
-        match (&outcome, layer) {
-            (Ok(_), Some(layer)) => changed.extend(overlay::take(place, &branches, &chosen.name, layer)?),
-            // Nothing has run in it.
-            (Err(_), Some(layer)) => layer.remove()?,
-            (_, None) => {}
-        }
-        let outcome = outcome?;
-        branches.sync().context("storing what was changed")?;
-        anyhow::Ok((outcome, changed))
-    })();
+    let mut branches = Some(branches);
+    let outcome = in_branch((args, place, directory), &chosen, branch, &mut branches);
     if outcome.is_err() && chosen.origin == chosen::Origin::New && !overlay::is_left_behind(place, &chosen) {
         // Nothing has run in it. What this fails with is less than what failed before.
-        let _ = branches.drop(&chosen.name);
+        let _ = branches.as_ref().map(|branches| branches.drop(&chosen.name));
     }
     let (outcome, changed) = outcome?;
-    Ok(Ran { chosen, outcome, changed })
+    Ok(Ran { chosen, outcome, changed, branches })
+}
+
+fn open_watched(place: &Place) -> anyhow::Result<Branches> {
+    place.open(Coherence::Watch, None, Missing::Make)
+}
+
+/// Runs the command in a branch. Leaves a list of branches that can be gone on with, or none.
+fn in_branch(
+    (args, place, directory): (&TryArgs, &Place, &Path),
+    chosen: &Chosen,
+    branch: Branch,
+    open: &mut Option<Branches>,
+) -> anyhow::Result<(Outcome, Changed)> {
+    const IS_OPEN: &str = "a list is open";
+    let name = &chosen.name;
+    let mut changed = overlay::take_left_behind(place, open.as_ref().context(IS_OPEN)?, chosen)?;
+    let mut trial = trial(&args.sight, place, name, &args.command)?;
+    trial.directory = directory.to_owned();
+    let (engine, layer) = overlay::engine(args, place, open.as_ref().context(IS_OPEN)?, chosen)?;
+    trial.engine = engine;
+    let Some(layer) = layer else {
+        let (mut branches, mut branch) = (open.take().context(IS_OPEN)?, branch);
+        if overlay::is_likely(args) {
+            // It is served after all, so changes of the base have to be seen.
+            drop(branch);
+            drop(branches);
+            branches = open_watched(place)?;
+            branch = branches.get(name)?;
+        }
+        let outcome = serve(&trial, &overlay::context(branch)?);
+        // The mount goes.
+        drop(trial);
+        if outcome.is_err() {
+            *open = Some(branches);
+        } else {
+            branches.sync().context("storing what was changed")?;
+            // The base may have changed in ways that were not reported yet, so another list is
+            // opened then.
+        }
+        return Ok((outcome?, changed));
+    };
+    let branches = open.as_ref().context(IS_OPEN)?;
+    let outcome = serve(&trial, &overlay::context(branch)?);
+    drop(trial);
+    match &outcome {
+        Ok(_) => changed.extend(overlay::take(place, branches, name, layer)?),
+        // Nothing has run in it.
+        Err(_) => layer.remove()?,
+    }
+    Ok((outcome?, changed))
 }
 
 /// Runs the command, and serves the branch to it.

@@ -2,6 +2,7 @@
 //! show.
 
 mod forms;
+mod left;
 mod random;
 mod rows;
 #[path = "../../../pathwalk-changes/tests/common/mod.rs"]

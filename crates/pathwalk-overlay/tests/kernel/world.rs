@@ -140,11 +140,12 @@ impl World {
     /// changed.
     pub(crate) fn take(&self, layer: &Layer, shown: &Shown, what: &str) -> Vec<Change> {
         let branches = self.branches();
-        let branch = context(branches.fork(None, "work").expect("the name is free"));
+        let itself = branches.fork(None, "work").expect("the name is free");
+        let branch = context(itself.clone());
         let taking = Taking::of(layer, &host(&self.base()), &branch).unwrap_or_else(|error| panic!("{what}: {error}"));
         let changed: Vec<_> = taking.changed().iter().map(|path| path.escape_ascii().to_string()).collect();
         assert!(changed.is_empty(), "{what}: the base did not change: {changed:?}");
-        taking.take().unwrap_or_else(|error| panic!("{what}: {error}"));
+        taking.with(itself).take().unwrap_or_else(|error| panic!("{what}: {error}"));
         let found = Shown::of(&branch);
         let found = if shown.links.is_empty() { found.without_links() } else { found };
         found.assert_same(shown, what);

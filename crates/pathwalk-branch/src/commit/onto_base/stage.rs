@@ -32,8 +32,8 @@ pub(super) struct Stage<'a> {
     pub(super) plan: &'a Plan<'a>,
 }
 
-/// The identities of new nodes, and for each node that gets names its names in the staging
-/// directory itself.
+/// The identities of new nodes, but for spare files in new directories, and for each node that gets
+/// names its names in the staging directory itself.
 #[derive(Default)]
 struct Staged {
     new: BTreeMap<u64, Identity>,
@@ -67,8 +67,11 @@ impl Stage<'_> {
             nodes.push(self.change(changed, data).map_err(self.failed("change", changed.number))?);
         }
         nodes.extend(self.flagged_again()?);
+        let touched = self.touched_by_moves(&staged);
         for (target, record) in self.plan.new_nodes() {
-            let later = self.later(target.number, record, staged.new[&target.number]);
+            // A spare file has all that it gets.
+            let Some(identity) = staged.new.get(&target.number) else { continue };
+            let later = self.later(target.number, record, *identity, &touched);
             nodes.extend(later.map_err(self.failed("make", target.number))?);
         }
         Ok(Journal {
@@ -130,6 +133,13 @@ impl Stage<'_> {
         let setting = Setting { flags: Some(record.flags.bits()), ..Setting::default() };
         let at = Where::Path(self.plan.final_path(number)?);
         Ok(Some(NodeChange { at, node: self.hand.identity_by(&now), data: None, setting }))
+    }
+
+    /// Returns the nodes that get names by moves, and the directories of these names: both may get
+    /// another time then, since some file systems count a new directory above as a change.
+    fn touched_by_moves(&self, staged: &Staged) -> BTreeSet<u64> {
+        let moved = self.plan.come.iter().filter(|(number, _)| !staged.named.contains(number));
+        moved.flat_map(|(number, names)| names.iter().map(|named| named.dir).chain([*number])).collect()
     }
 
     fn failed(&self, action: &'static str, number: u64) -> impl FnOnce(Errno) -> Failure {

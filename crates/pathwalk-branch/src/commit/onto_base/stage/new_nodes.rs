@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pathwalk::{AtFlags, Errno, File, FileType, Handle, InodeFlags, NewKind};
+use pathwalk::{AtFlags, Errno, File, FileType, Handle, InodeFlags, Name, NewKind};
 
 use super::super::Failure;
 use super::super::journal::{Fill, Identity};
@@ -74,12 +74,33 @@ impl Stage<'_> {
     fn new_node(&self, dir: &Handle, name: &[u8], number: u64, staged: &mut Staged) -> Result<Option<Open>, Failure> {
         let make = || {
             let record = record(self.plan.tree, number).ok_or(Errno::ESTALE)?;
+            if self.is_given(dir, name, number, record)? {
+                // What is in a new directory is not looked for again.
+                let is_moved = !staged.named.contains(&number);
+                let identity = is_moved.then(|| self.hand.identity(&self.made(dir, name)?)).transpose()?;
+                return Ok((identity, None));
+            }
             let (identity, node) = self.make(dir, name, number, record)?;
-            Ok((identity, record.is_directory().then_some(Open { number, node })))
+            Ok((Some(identity), record.is_directory().then_some(Open { number, node })))
         };
         let (identity, open) = make().map_err(self.failed("make", number))?;
-        staged.new.insert(number, identity);
+        staged.new.extend(identity.map(|identity| (number, identity)));
         Ok(open)
+    }
+
+    /// Returns whether a spare file was moved to this name, which has all that the node has.
+    fn is_given(&self, dir: &Handle, name: &[u8], number: u64, record: &Record) -> Result<bool, Errno> {
+        let Some(spares) = self.plan.inner.shared.spares.lock().clone() else { return Ok(false) };
+        let has_extras = || {
+            let all = self.all_of(number, record);
+            !record.flags.is_empty() || all.access.is_some() || all.default.is_some() || !all.xattrs.is_empty()
+        };
+        if record.kind() != FileType::Regular || has_extras() || !spares.give(number, &record.attributes, dir, name) {
+            return Ok(false);
+        }
+        // The caches of the base know of no such name.
+        self.hand.context.vfs().invalidate(dir, Name::new(name)?)?;
+        Ok(true)
     }
 
     /// Makes a node with all that it has, but a directory.

@@ -1,6 +1,6 @@
 //! The attributes that nodes get in a commit onto the base.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pathwalk::permission::AclKind;
@@ -101,11 +101,17 @@ impl Stage<'_> {
     }
 
     /// Returns what a new node gets after all names are in their places: the time of a directory,
-    /// and flags that forbid changes.
-    pub(super) fn later(&self, number: u64, record: &Record, node: Identity) -> Result<Option<NodeChange>, Errno> {
+    /// if moves may have changed it, and flags that forbid changes.
+    pub(super) fn later(
+        &self,
+        number: u64,
+        record: &Record,
+        node: Identity,
+        touched: &BTreeSet<u64>,
+    ) -> Result<Option<NodeChange>, Errno> {
         let of = &record.attributes;
         let flags = has_forbidding_flags(of).then(|| record.flags.bits());
-        let mtime = record.is_directory().then(|| time(of.mtime));
+        let mtime = (record.is_directory() && touched.contains(&number)).then(|| time(of.mtime));
         if flags.is_none() && mtime.is_none() {
             return Ok(None);
         }
