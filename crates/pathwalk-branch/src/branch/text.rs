@@ -27,7 +27,9 @@ const FIRST: u64 = 4096;
 impl Inner {
     /// Keeps the text of a file before its first change here. The tree has its attributes.
     pub(super) fn keep_text(&self, tree: &mut Tree<Row>, number: u64) -> Result<(), Errno> {
-        let Some(origin) = record(tree, number).and_then(|record| record.origin.clone()) else { return Ok(()) };
+        // One without a name is merged with nothing.
+        let named = record(tree, number).filter(|record| record.attributes.nlink > 0);
+        let Some(origin) = named.and_then(|record| record.origin.clone()) else { return Ok(()) };
         let is_first = tree.get(&rows::of(number, Tag::Text)).is_none() && shows_base_alone(tree, number, &origin);
         if is_first { self.renew_text(tree, number, &origin) } else { Ok(()) }
     }

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use pathwalk::{Capabilities, Credentials, Vfs};
+use pathwalk::{Capabilities, Context, Credentials, Vfs};
 use pathwalk_bench::machine::{BUDGET, escaped};
 use pathwalk_branch::{BaseChanges, Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
@@ -46,31 +46,33 @@ impl Place {
     pub(crate) fn open(&self, coherence: Coherence, budget: Option<u64>, missing: Missing) -> anyhow::Result<Branches> {
         let is_told = matches!(coherence, Coherence::Frozen | Coherence::Exclusive | Coherence::Watch);
         let changes = if is_told { BaseChanges::Reported } else { BaseChanges::AskEachTime };
-        self.open_with(coherence, changes, budget, missing)
+        self.open_with(self.base(coherence, budget)?, changes, missing)
     }
 
-    /// Opens the branches for a command that mounts none of them. So changes of the base, those of
-    /// a commit for one, are passed on to nothing.
+    /// Opens the branches for a command that mounts none of them, and ends then. So changes of the
+    /// base, those of a commit for one, are passed on to nothing.
     pub(crate) fn open_unmounted(&self, missing: Missing) -> anyhow::Result<Branches> {
-        self.open_with(Coherence::Exclusive, BaseChanges::AskEachTime, None, missing)
+        let base = self.base(Coherence::Exclusive, None)?;
+        // Its end would wait until the disk has all that any program has written there. A commit
+        // has waited for what it has changed.
+        std::mem::forget(base.clone());
+        self.open_with(base, BaseChanges::AskEachTime, missing)
     }
 
-    fn open_with(
-        &self,
-        coherence: Coherence,
-        changes: BaseChanges,
-        budget: Option<u64>,
-        missing: Missing,
-    ) -> anyhow::Result<Branches> {
+    /// Returns a context on the base.
+    fn base(&self, coherence: Coherence, budget: Option<u64>) -> anyhow::Result<Context> {
+        let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence);
+        let base = Vfs::builder().budget(budget.unwrap_or(BUDGET)).build(fs);
+        Ok(base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(owner()?))
+    }
+
+    fn open_with(&self, base: Context, changes: BaseChanges, missing: Missing) -> anyhow::Result<Branches> {
         let shown = escaped(&self.store).to_string();
         if missing == Missing::Fail && !self.store.is_dir() {
             bail!("\"{}\" has no branches; make one by: pathwalk branch fork NAME", escaped(&self.base));
         }
         std::fs::create_dir_all(&self.store).with_context(|| format!("making the store \"{shown}\""))?;
         let store = DiskStore::open(&self.store).map_err(|errno| anyhow::anyhow!("opening the store \"{shown}\": {errno}"))?;
-        let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence);
-        let base = Vfs::builder().budget(budget.unwrap_or(BUDGET)).build(fs);
-        let base = base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(owner()?);
         Branches::open(base, Options::default().base_changes(changes), store)
             .with_context(|| format!("opening the branches of \"{}\"", escaped(&self.base)))
     }

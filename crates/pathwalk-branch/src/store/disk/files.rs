@@ -55,9 +55,14 @@ impl HostFiles {
     /// Opens the directory of a store. It is made if it is missing.
     pub(super) fn open(directory: &Path) -> io::Result<HostFiles> {
         let segments = directory.join("segments");
+        // The process that made the rows has synced the directory before it wrote into them.
+        let has_rows = std::fs::metadata(directory.join("rows")).is_ok_and(|rows| rows.len() > 0);
+        let is_synced = has_rows && segments.is_dir();
         std::fs::create_dir_all(&segments)?;
         let files = HostFiles { directory: directory.to_owned(), segments };
-        sync_directory(&files.directory)?;
+        if !is_synced {
+            sync_directory(&files.directory)?;
+        }
         Ok(files)
     }
 
