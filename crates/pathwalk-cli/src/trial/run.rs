@@ -8,12 +8,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use pathwalk::Context;
 use pathwalk_bench::machine::escaped;
-<<<<<<< HEAD
-use pathwalk_fuse::{CacheTimes, Reported, Served};
-=======
 use pathwalk_branch::{Branch, Branches};
-use pathwalk_fuse::{CacheTimes, Served};
->>>>>>> wt-try
+use pathwalk_fuse::{CacheTimes, Reported, Served};
 use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
