@@ -11,6 +11,8 @@ use pathwalk::{
 use rustix::fs::{OFlags, fstatfs, syncfs};
 
 use super::HostFs;
+#[cfg(doc)]
+use crate::Coherence;
 use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{errno, open_beneath};
