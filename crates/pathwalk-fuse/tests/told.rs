@@ -112,7 +112,10 @@ fn the_mounts_own_changes_are_not_told() {
     }
     case.context.write("/d/f", "by another").unwrap();
     until(b"by another".to_vec(), || fs::read(case.at("d/f")).unwrap());
-    assert!((1..20).contains(&(case.mounted().notices() - before)));
+    // The kernel may have asked for the text before it was told.
+    let told = || case.mounted().notices() - before;
+    until(true, || told() > 0);
+    assert!(told() < 20, "{} notices", told());
 }
 
 #[test]
