@@ -356,3 +356,16 @@ fn a_handle_leads_to_a_directory_that_no_cache_has() {
         assert_eq!(again.lookup_by_handle(again.root(), &handle).unwrap_err(), Errno::ESTALE);
     }
 }
+
+#[test]
+fn a_copy_of_a_hole_of_the_base_is_written() {
+    for ground in Ground::each(|base| {
+        base.write("/sparse", "").unwrap();
+        base.truncate("/sparse", 5000).unwrap();
+    }) {
+        let work = ground.fork(None, "work");
+        let file = work.open("/sparse", OpenFlags::READ | OpenFlags::WRITE).unwrap();
+        assert_eq!(file.copy_file_range(Some(4097), &file, Some(0), 4095).unwrap(), 903, "on {}", ground.name);
+        assert_eq!(file.seek_hole(0).unwrap(), 4096, "on {}", ground.name);
+    }
+}

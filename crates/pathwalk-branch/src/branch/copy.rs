@@ -6,9 +6,9 @@ use std::sync::Arc;
 use pathwalk::Errno;
 use pathwalk::limits::OFFSET_MAX;
 
-use super::data::check_data;
+use super::data::{BaseFiles, OfBase, check_data};
 use super::{Inner, record, record_mut};
-use crate::extents::{Extents, ExtentsMut};
+use crate::extents::{Extents, ExtentsMut, Segments};
 use crate::rows::{Row, What};
 use crate::tree::Tree;
 
@@ -47,6 +47,7 @@ impl Inner {
     fn share(&self, tree: &mut Tree<Row>, from: (u64, Range<u64>), to: (u64, u64), holes: Holes) -> Result<(), Errno> {
         let ((from, range), (to, at)) = (from, to);
         let parts = self.parts(tree, from, range.clone())?;
+        let parts = if holes == Holes::AreWritten { self.without_holes_of_base(parts)? } else { parts };
         self.copy_up(tree, to)?;
         self.keep_text(tree, to)?;
         let (moved, length) = (|offset: u64| offset - range.start + at, range.end - range.start);
@@ -75,5 +76,25 @@ impl Inner {
         let range = range.start..range.end.min(origin.attributes.size);
         let what = What::Base(Arc::new(origin), range.start);
         Ok(if range.is_empty() { Vec::new() } else { vec![(range, what)] })
+    }
+
+    /// Leaves out the holes that files of the base have in these parts.
+    fn without_holes_of_base(&self, parts: Vec<(Range<u64>, What)>) -> Result<Vec<(Range<u64>, What)>, Errno> {
+        let (files, mut left) = (BaseFiles::default(), Vec::new());
+        for (part, what) in parts {
+            let What::Base(origin, from) = &what else {
+                left.push((part, what));
+                continue;
+            };
+            let (mut at, end) = (*from, from + (part.end - part.start));
+            while at < end
+                && let Some(data) = OfBase(&files, &self.shared.base).first_in(origin, at..end)?
+            {
+                at = data.end;
+                let part = data.start - from + part.start..data.end - from + part.start;
+                left.push((part, What::Base(Arc::clone(origin), data.start)));
+            }
+        }
+        Ok(left)
     }
 }

@@ -60,7 +60,7 @@ impl BaseFiles {
 }
 
 /// The finder of data in files of the base.
-struct OfBase<'a>(&'a BaseFiles, &'a Base);
+pub(super) struct OfBase<'a>(pub(super) &'a BaseFiles, pub(super) &'a Base);
 
 impl Segments for OfBase<'_> {
     fn first_in(&mut self, origin: &Arc<Origin>, range: Range<u64>) -> Result<Option<Range<u64>>, Errno> {
