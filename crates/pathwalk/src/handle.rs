@@ -177,6 +177,7 @@ impl Handle {
     /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
     /// context.write("/file", "text")?;
     /// let file = context.lookup("/file")?;
+    /// file.attributes()?;
     /// // Others change a tree in memory by its `Vfs` alone.
     /// assert_eq!((file.name_freshness(), file.attributes_freshness()), (Freshness::Stable, Freshness::Stable));
     /// assert_eq!(context.root().absence_freshness(), Freshness::Stable);
