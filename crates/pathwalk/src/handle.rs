@@ -167,13 +167,12 @@ impl Handle {
 
     /// Returns how long the name by which it was found may be used without a question to the file
     /// system, as of now. What is [`Stable`](Freshness::Stable) is so until an event reports a
-    /// change: [`Vfs::subscribe_nodes`](crate::Vfs::subscribe_nodes). A name about which there was
-    /// a report, and that was not looked up since, is not.
+    /// change: [`Vfs::subscribe_nodes`](crate::Vfs::subscribe_nodes).
     ///
     /// This and the two next ones are for caches above the `Vfs`.
     ///
     /// ```
-    /// use pathwalk::{Credentials, Freshness, Name, Vfs};
+    /// use pathwalk::{Credentials, Freshness, Vfs};
     /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
     /// context.write("/file", "text")?;
     /// let file = context.lookup("/file")?;
@@ -181,8 +180,6 @@ impl Handle {
     /// // Others change a tree in memory by its `Vfs` alone.
     /// assert_eq!((file.name_freshness(), file.attributes_freshness()), (Freshness::Stable, Freshness::Stable));
     /// assert_eq!(context.root().absence_freshness(), Freshness::Stable);
-    /// context.vfs().invalidate(context.root(), Name::new(b"file")?)?;
-    /// assert_eq!(file.name_freshness(), Freshness::AskEachTime);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name_freshness(&self) -> Freshness {
