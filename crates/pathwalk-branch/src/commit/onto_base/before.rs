@@ -78,7 +78,8 @@ pub(super) fn note_restored(hand: &Hand, staging: &Handle, base: &Base) -> Resul
     if hand.find(staging, BEFORE.as_bytes())?.is_none() {
         return Ok(());
     }
-    // One that is cut off was not finished, so nothing was touched.
+    // One that is cut off was not finished, so nothing was touched; or the power was lost, since it
+    // is not synced by itself. Then what was touched counts as changed.
     let Ok((VERSION, states)) = postcard::from_bytes::<(u8, Vec<State>)>(&read(hand, staging, BEFORE)?) else { return Ok(()) };
     let mut pairs = Vec::new();
     for State { path, node, stamp, looks } in states.into_iter().filter(|state| is_path(&state.path)) {
