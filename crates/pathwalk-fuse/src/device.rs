@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
@@ -100,8 +100,13 @@ impl Device {
         let device = Device::open()?;
         let of = self.0.as_raw_fd() as u32;
         // SAFETY: the request reads one `u32`, the number of a descriptor that is open meanwhile.
-        unsafe { ioctl(&device.0, Setter::<CLONE, u32>::new(of)) }?;
-        Ok(device)
+        match unsafe { ioctl(&device.0, Setter::<CLONE, u32>::new(of)) } {
+            Ok(()) => Ok(device),
+            // A kernel before 6.2 refuses a device that was opened in another user namespace. Then
+            // threads share one queue of requests.
+            Err(Errno::INVAL) => Ok(Device(fcntl_dupfd_cloexec(&self.0, 0)?)),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Reads a request, and returns its length. `None` once nothing is mounted any more.

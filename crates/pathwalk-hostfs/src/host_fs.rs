@@ -23,6 +23,7 @@ use crate::OpenError;
 use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, Root, errno, own_descriptors};
+use crate::changed::{Changed, SyncAtEnd};
 use crate::coherence::Coherence;
 use crate::descriptors::{MOST, OpenFiles, Reopening};
 use crate::finding::{Found, Reach};
@@ -61,6 +62,7 @@ pub struct HostFs {
     pub(crate) descriptors: Descriptors,
     special_files: SpecialFiles,
     leases: Leases,
+    end: SyncAtEnd,
     /// What the caches promise about changes by others.
     pub(crate) coherence: Coherence,
     pub(crate) watch: Choice,
@@ -131,6 +133,7 @@ impl HostFs {
             mounts,
             open,
             mode,
+            changed: Changed::default(),
             asks,
             moves,
             changes,
@@ -139,8 +142,16 @@ impl HostFs {
         });
         let coherence = Coherence::default();
         let (descriptors, special_files, leases) = (Descriptors::default(), SpecialFiles::Refused, Leases::Refused);
-        let fs = HostFs { tree, key, source, descriptors, special_files, leases, coherence, watch: Choice::default() };
+        let end = SyncAtEnd::default();
+        let fs = HostFs { tree, key, source, descriptors, special_files, leases, coherence, end, watch: Choice::default() };
         Ok(fs.with_coherence(coherence))
+    }
+
+    /// Sets whether the disk is synced at the end. The default is [`SyncAtEnd::IfChanged`].
+    ///
+    /// [`SyncAtEnd`] has an example.
+    pub fn with_sync_at_end(self, end: SyncAtEnd) -> HostFs {
+        HostFs { end, ..self }
     }
 
     /// Sets when open files get their descriptors of the host. The default is

@@ -179,6 +179,7 @@ mod batches;
 mod beneath;
 mod calls;
 mod change;
+mod changed;
 mod coherence;
 mod credentials;
 mod descriptors;
@@ -207,6 +208,7 @@ mod watch;
 mod writers;
 mod xattr;
 
+pub use changed::SyncAtEnd;
 pub use coherence::Coherence;
 pub use credentials::credentials;
 pub use error::OpenError;

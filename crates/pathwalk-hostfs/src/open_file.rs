@@ -156,6 +156,7 @@ impl Open {
         let target = self.tree.open.fd(&slot, Wait::ForHost, || self.tree.open_node(to, purpose, Wait::ForHost))?;
         let from = self.fd(Wait::ForHost)?;
         let _clearing = slot.clearing()?;
+        let _changing = self.tree.changed.begin();
         call(from, target).map_err(host)
     }
 }
@@ -185,6 +186,7 @@ impl OpenFile for Open {
 
     fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         self.writable()?;
+        let _changing = self.tree.changed.begin();
         match at {
             WriteAt::End => self.append(data),
             WriteAt::Offset(offset) => {
@@ -223,6 +225,7 @@ impl OpenFile for Open {
 
     fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
         self.writable()?;
+        let _changing = self.tree.changed.begin();
         let mode = fs::FallocateFlags::from_bits_retain(mode.bits());
         let fd = self.fd(Wait::ForHost)?;
         let _clearing = self.slot.clearing()?;

@@ -24,6 +24,7 @@ use rustix::io;
 
 use crate::attributes::from_statx;
 use crate::beneath::{PLACE, Reached, Root, errno};
+use crate::changed::{Changed, Changing};
 use crate::descriptors::OpenFiles;
 use crate::finding::{Found, Reach};
 use crate::key::Keys;
@@ -60,6 +61,7 @@ pub(crate) struct Tree {
     pub(crate) mounts: Mounts,
     pub(crate) open: OpenFiles,
     pub(crate) mode: Changes,
+    pub(crate) changed: Changed,
     pub(crate) asks: Asks,
     /// A lock that is held exclusively while a directory is moved.
     pub(crate) moves: RwLock<()>,
@@ -75,6 +77,11 @@ impl Tree {
     /// Returns `EROFS` unless changes are carried out.
     pub(crate) fn writable(&self) -> Result<(), Errno> {
         if self.mode == Changes::CarriedOut { Ok(()) } else { Err(Errno::EROFS) }
+    }
+
+    /// Begins a change: `EROFS` unless changes are carried out.
+    pub(crate) fn changing(&self) -> Result<Changing<'_>, Errno> {
+        self.writable().map(|()| self.changed.begin())
     }
 
     /// Calls `go` with paths that no thread of this process moves meanwhile. A second time, if the

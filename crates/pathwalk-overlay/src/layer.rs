@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pathwalk::{Context, Credentials, Timestamp, Vfs};
-use pathwalk_hostfs::{Coherence, HostFs};
+use pathwalk_hostfs::{Coherence, HostFs, SyncAtEnd};
 
 use crate::error::Error;
 use crate::form::Form;
@@ -178,10 +178,12 @@ enum Writes {
 }
 
 /// Returns a context on a directory that nothing else changes, with all rights of this process.
+///
+/// What is written is not synced: after a loss of power, a layer without its file about it is none.
 fn tree(dir: &Path, writes: Writes) -> Result<Context, Error> {
     let opened = if writes == Writes::Yes { HostFs::open_writable(dir) } else { HostFs::open(dir) };
     let fs = opened.map_err(|error| Error::host("open", dir)(io::Error::other(error)))?;
     let coherence = if writes == Writes::Yes { Coherence::Exclusive } else { Coherence::Frozen };
-    let built = Vfs::builder().build(fs.with_coherence(coherence));
+    let built = Vfs::builder().build(fs.with_coherence(coherence).with_sync_at_end(SyncAtEnd::Never));
     Ok(built.map_err(|error| Error::host("open", dir)(io::Error::other(error)))?.context(Credentials::root()))
 }

@@ -19,6 +19,13 @@ pub enum Error {
     /// above it.
     #[error("{0} is a directory; a command must not get one from outside")]
     Directory(&'static str),
+    /// No cgroup can be made that has the limits of the command.
+    #[error(
+        "the command cannot be limited: {0}; start it in a cgroup that you may write to \
+         (systemd-run --user --scope pathwalk try ...), or have that one limited \
+         (systemd-run --user --scope -p MemoryMax=2G -p TasksMax=200 pathwalk try ...)"
+    )]
+    Limits(String),
     /// A step outside failed.
     #[error("{doing}: {error}")]
     Outside {

@@ -20,6 +20,7 @@
 //!   ends. The mounts go with the last of them.
 //! - The command is in the caller's process group, session and terminal, or in a session of its own
 //!   without a terminal ([`Caller`]).
+//! - A command with limits is in a cgroup of its own, which it cannot leave.
 //! - The command has no capability in the caller's user namespace, and cannot get one.
 //!
 //! # What it does not do
@@ -37,7 +38,9 @@ use pathwalk_fuse::MountError;
 
 mod channel;
 mod error;
+mod group;
 mod inside;
+mod limits;
 mod outside;
 mod plan;
 mod signals;
@@ -47,6 +50,7 @@ mod terminal;
 
 pub use error::Error;
 pub use inside::inside;
+pub use limits::{Limits, Met};
 pub use plan::{Engine, Network};
 pub use stopper::Stopper;
 pub use streams::Streams;
@@ -92,6 +96,8 @@ pub struct Trial {
     pub private: Vec<PathBuf>,
     /// The network of the command.
     pub network: Network,
+    /// What it may take of the machine.
+    pub limits: Limits,
     /// What shows the branch to it.
     pub engine: Engine,
     /// Its standard streams.
@@ -143,6 +149,8 @@ pub struct Outcome {
     /// The signal to end that was passed on: one that the caller was sent, or that of a
     /// [`Stopper`].
     pub asked_to_end: Option<i32>,
+    /// The limits that it met.
+    pub met: Met,
 }
 
 impl Trial {
@@ -159,6 +167,7 @@ impl Trial {
             hidden: Vec::new(),
             private: Vec::new(),
             network: Network::Shared,
+            limits: Limits::default(),
             engine: Engine::Fuse,
             streams: Streams::Callers,
             caller: Caller::Shared,

@@ -13,6 +13,7 @@ use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::channel::{Channel, Message, Status};
+use crate::group::Group;
 use crate::plan::{Engine, Mapping, Plan};
 use crate::signals::Handled;
 use crate::stopper::First;
@@ -40,6 +41,7 @@ pub(crate) fn run(
     serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
 ) -> Result<Outcome, Error> {
     check(trial)?;
+    let group = Group::make(&trial.limits)?;
     let (first, attached) = match &trial.caller {
         Caller::Shared => {
             let first = Arc::new(First::default());
@@ -52,6 +54,10 @@ pub(crate) fn run(
     let (channel, theirs) = Channel::pair().map_err(Error::outside("making a channel"))?;
     let plan = Plan::of(trial, mapping());
     let inner = start(trial, theirs)?;
+    if let Some(group) = &group {
+        // It waits for what to do, and has started nothing.
+        group.take_in(inner.0.id()).map_err(|error| Error::Limits(error.to_string()))?;
+    }
     send(&plan, &channel)?;
     let status = follow(&channel, &inner, trial, serve, &first, attached.as_ref());
     let asked = first.asked();
@@ -63,12 +69,13 @@ pub(crate) fn run(
             terminal.restore();
         }
     }
+    let met = group.as_ref().map(Group::met).unwrap_or_default();
     let how = match status {
         // With the first process ends what would have told.
-        Err(Error::Lost) if asked == Some(libc::SIGKILL) => Ended::Killed(libc::SIGKILL),
+        Err(Error::Lost) if asked == Some(libc::SIGKILL) || met.memory => Ended::Killed(libc::SIGKILL),
         status => ended(status?),
     };
-    Ok(Outcome { how, asked_to_end: asked })
+    Ok(Outcome { how, asked_to_end: asked, met })
 }
 
 fn ended(status: Status) -> Ended {

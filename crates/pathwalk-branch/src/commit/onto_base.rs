@@ -39,7 +39,7 @@ mod since;
 mod stage;
 mod undo;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, UnlinkFlags};
 
@@ -118,6 +118,8 @@ pub(crate) struct Done {
     pub(crate) list: u64,
     /// The name of the branch.
     pub(crate) branch: String,
+    /// The number of the branch: another one may have its name by now.
+    pub(crate) number: u64,
     left: Option<(Hand, Handle, Option<Running>)>,
 }
 
@@ -138,8 +140,8 @@ pub(crate) type Keep<'a> = &'a mut dyn FnMut(Tree<Row>) -> Result<(), Errno>;
 /// are no conflicts.
 pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution, keep: Option<Keep<'_>>) -> Result<Outcome, Failure> {
     let (tree, base, rebased) = (inner.snapshot(), &inner.shared.base, OnceCell::new());
-    let list = inner.shared.identity();
-    let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), left }));
+    let (list, number) = (inner.shared.identity(), inner.branch_number());
+    let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), number, left }));
     let hand = Hand::new(base.context()).map_err(Failure::of_staging("use"))?;
     let looked_at = |errno| Failure::new("look at", b"the base", errno);
     let mut plan = Plan::new(inner, &tree).map_err(looked_at)?;
@@ -213,7 +215,8 @@ pub(crate) fn recover(base: &Base) -> Result<Option<Done>, Failure> {
             }
             _ => {}
         }
-        return Ok(Some(Done { list: journal.list, branch: journal.branch, left: Some((hand, staging, None)) }));
+        let Journal { list, branch, number, .. } = journal;
+        return Ok(Some(Done { list, branch, number, left: Some((hand, staging, None)) }));
     }
     leave(&hand, &staging, base).map_err(failed("remove"))?;
     Ok(None)
@@ -224,7 +227,7 @@ fn decide(branch: &str, plan: &Plan<'_>, hand: &Hand, staging: &Handle, running:
     write(hand, staging, OWNER, running.describe().as_bytes()).map_err(Failure::of_staging("write into"))?;
     // What is made in it has the lists and flags that the branch has given it.
     hand.inherit_nothing(staging).map_err(Failure::of_staging("change"))?;
-    let journal = Stage { hand, staging, plan }.fill(branch)?;
+    let journal = Stage { hand, staging, plan, are_states_synced: Cell::new(false) }.fill(branch)?;
     let bytes = journal.to_bytes().map_err(Failure::of_staging("write the journal in"))?;
     let decided = || {
         write(hand, staging, NEW_JOURNAL, &bytes)?;

@@ -15,7 +15,7 @@
 mod background;
 pub(crate) mod helper;
 mod namespace;
-mod options;
+pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod resources;
 mod serve;

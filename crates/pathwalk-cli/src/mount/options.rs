@@ -333,7 +333,7 @@ fn seconds(text: &str) -> anyhow::Result<Duration> {
 }
 
 /// Reads a number with a unit.
-fn bytes(text: &str) -> anyhow::Result<u64> {
+pub(crate) fn bytes(text: &str) -> anyhow::Result<u64> {
     let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
     let unit = match &text[digits.len()..] {
         "" => Some(0),

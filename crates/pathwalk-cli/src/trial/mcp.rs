@@ -200,6 +200,12 @@ fn run_text(ran: &Value) -> String {
     for (member, says) in [("timed_out", "; it had no time left"), ("stopped", "; it was stopped")] {
         text += if ran[member] == true { says } else { "" };
     }
+    for limit in ran["limits_met"].as_array().into_iter().flatten() {
+        text += match limit.as_str() {
+            Some("memory") => "; it was ended, since it needed more memory than it may take",
+            _ => "; it was refused a process, since it had as many as it may have",
+        };
+    }
     if let Some(error) = ran["error"].as_str() {
         text += &format!("; it was not run: {error}");
     }
@@ -243,6 +249,8 @@ fn tools(may_commit: bool) -> Vec<Value> {
                 "env": { "type": "object", "additionalProperties": { "type": "string" } },
                 "stdin": text("Text of standard input"),
                 "timeout_ms": number("Milliseconds after which it is ended"),
+                "memory_bytes": number("The most bytes of memory; it is ended if it needs more"),
+                "pids": number("The most processes and threads at once"),
                 "output_bytes": number("The most bytes of each stream; 262144 if it is left out"),
             }),
             &["command"],

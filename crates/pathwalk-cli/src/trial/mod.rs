@@ -66,6 +66,7 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
         _ => NOT_TRIED,
     };
     warn_of(&ran.changed);
+    told::met(ran.outcome.met)?;
     let settled = after::settle(args, &place, ran, code);
     overlay::remove_taken(&place);
     settled.map(|()| code)

@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use pathwalk_try::Network;
 use serde::Deserialize;
 
+use crate::mount::options::bytes;
+
 /// The text below the options of `pathwalk try`.
 pub(crate) const TRY_EXAMPLES: &str = "\
 The command runs in a branch of the directory, at the same path. All else is
@@ -28,6 +30,8 @@ Examples:
       a cache that is written for real
   pathwalk try --hide ~/.ssh --net none -- ./unknown
       with less to see, and without a network
+  pathwalk try --memory 2G --pids 200 -- ./unknown
+      with limits, where cgroups of version 2 can be made
   pathwalk try --mcp
       for an agent; --server is for other programs: see docs/agents.md
 
@@ -87,7 +91,7 @@ pub(crate) struct TryArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// What a command sees beside the branch.
+/// What a command sees beside the branch, and what it may take of the machine.
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Sight {
     /// Path that is written for real, a cache for example; may be repeated
@@ -102,6 +106,13 @@ pub(crate) struct Sight {
     /// Network of the command
     #[arg(long, value_name = "NETWORK", value_enum, default_value_t = Net::Host)]
     pub(crate) net: Net,
+    /// Memory that it may take, with all that it starts; it is ended if it needs more: bytes, or a
+    /// number that ends in K, M, G or T
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) memory: Option<u64>,
+    /// Processes and threads that it may have at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) pids: Option<u64>,
 }
 
 /// The arguments of the process inside.

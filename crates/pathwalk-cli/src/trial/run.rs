@@ -130,6 +130,7 @@ pub(super) fn trial(sight: &Sight, place: &Place, name: &str, command: &[OsStrin
     trial.hidden = absolute(&sight.hide)?;
     trial.private = super::stores(place);
     trial.network = sight.net.network();
+    (trial.limits.memory, trial.limits.processes) = (sight.memory, sight.pids);
     trial.source = format!("branch:{name}");
     trial.program = vec!["/proc/self/exe".into(), "try-inside".into()];
     Ok(trial)

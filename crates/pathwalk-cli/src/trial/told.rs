@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pathwalk_branch::{Branches, Change};
 use pathwalk_changes::summary;
-use pathwalk_try::Ended;
+use pathwalk_try::{Ended, Met};
 use serde_json::json;
 
 use super::after::Fate;
@@ -16,6 +16,21 @@ use super::options::TryArgs;
 use super::run::Ran;
 use crate::branch::{shown, written};
 use crate::output::wrap;
+
+/// Writes which limits the command met.
+pub(super) fn met(met: Met) -> anyhow::Result<()> {
+    for says in limits(met).into_iter().map(|(_, says)| says) {
+        writeln!(std::io::stderr(), "{says}")?;
+    }
+    Ok(())
+}
+
+/// Returns the limits that a command met, by their options, with what is said of them.
+pub(super) fn limits(met: Met) -> Vec<(&'static str, &'static str)> {
+    let memory = ("memory", "the command was ended: it needed more memory than --memory allows");
+    let processes = ("pids", "the command was refused a process: it had as many as --pids allows");
+    [(met.memory, memory), (met.processes, processes)].into_iter().filter_map(|(is, said)| is.then_some(said)).collect()
+}
 
 /// Writes what was changed.
 pub(super) fn summary(branches: &Branches, name: &str, changes: &[Change], base: &Path) -> anyhow::Result<()> {
@@ -81,6 +96,7 @@ pub(super) fn json(
         Ended::Killed(signal) => json!(signal),
         _ => json!(null),
     };
+    value["limits_met"] = limits(outcome.met).iter().map(|(option, _)| *option).collect();
     value["fate"] = json!(match fate {
         Fate::Empty => "nothing changed",
         Fate::Kept => "kept",

@@ -16,6 +16,7 @@ use crate::Coherence;
 use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{errno, open_beneath};
+use crate::changed::SyncAtEnd;
 use crate::guard::Guard;
 use crate::key;
 use crate::nodes::Forgotten;
@@ -135,7 +136,7 @@ impl FileSystem for HostFs {
     }
 
     fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.set_list(node, kind, acl, mode))
     }
 
@@ -227,34 +228,34 @@ impl FileSystem for HostFs {
     }
 
     fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         let made = self.tree.with_room(|| self.make(dir.key(), name, new))?;
         Ok(made.with_freshness(self.tree.freshness(dir.key())))
     }
 
     fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.make_unnamed(dir.key(), new))
     }
 
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         let linked = self.tree.with_room(|| self.link_in(node, dir.key(), name))?;
         Ok(linked.with_freshness(self.tree.freshness(dir.key())))
     }
 
     fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.unlink_in(dir.key(), name, node))
     }
 
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.rename_in((from.0.key(), from.1), (to.0.key(), to.1), flags))
     }
 
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.set(node, set))
     }
 
@@ -270,18 +271,18 @@ impl FileSystem for HostFs {
     }
 
     fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.set_value(node, name, value, flags))
     }
 
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         self.tree.with_room(|| self.remove_value(node, name))
     }
 
     /// Opens the node on the host, as [`inode_flags`](FileSystem::inode_flags) does.
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
-        self.tree.writable()?;
+        let _changing = self.tree.changing()?;
         Open::new(&self.tree, node, OpenFor::READ).set_inode_flags(to)?;
         self.attributes(node)
     }
@@ -305,7 +306,16 @@ impl FileSystem for HostFs {
             return Ok(());
         }
         let root = open_beneath(self.tree.root.as_fd(), b".", TO_READ | OFlags::DIRECTORY).map_err(errno)?;
-        syncfs(root).map_err(host)
+        self.tree.changed.synced(|| syncfs(root).map_err(host))
+    }
+
+    /// Does so if something was changed since the last time. What others have changed on the host
+    /// is theirs to sync.
+    fn sync_at_end(&self) -> Result<(), Errno> {
+        match self.end {
+            SyncAtEnd::IfChanged if self.tree.changed.is_set() => self.sync(),
+            SyncAtEnd::IfChanged | SyncAtEnd::Never => Ok(()),
+        }
     }
 
     fn memory(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-use pathwalk::{Access, Credentials, FileSystem};
+use pathwalk::{Access, Context, Credentials, FallocateFlags, File, FileSystem, OpenFlags, Vfs, XattrFlags};
 use pathwalk_tests::skipped;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
@@ -266,4 +266,46 @@ fn a_change_under_way_is_waited_for() {
         drop(moving);
         assert_eq!(asks.join().unwrap(), Ok(true));
     });
+}
+
+/// At the end, the disk is synced for these alone.
+#[test]
+fn each_kind_of_change_is_noted_and_no_question_is() {
+    type Step = (&'static str, fn(&Context, &File));
+    const CHANGES: [Step; 15] = [
+        ("a write", |_, file| _ = file.write_at(b"data", 0).unwrap()),
+        ("a write at the end", |at, _| {
+            _ = at.open("/file", OpenFlags::WRITE | OpenFlags::APPEND).unwrap().write(b"x").unwrap();
+        }),
+        ("another size", |_, file| file.set_len(9).unwrap()),
+        ("an allocation", |_, file| file.fallocate(FallocateFlags::empty(), 0, 4096).unwrap()),
+        ("a new file", |at, _| _ = at.open("/new", OpenFlags::READ | OpenFlags::CREATE).unwrap()),
+        ("an emptied file", |at, _| _ = at.open("/file", OpenFlags::WRITE | OpenFlags::TRUNCATE).unwrap()),
+        ("a new directory", |at, _| at.mkdir("/dir", 0o755).unwrap()),
+        ("a second name", |at, _| at.link("/file", "/second").unwrap()),
+        ("a link", |at, _| at.symlink("file", "/link").unwrap()),
+        ("another name", |at, _| at.rename("/second", "/third").unwrap()),
+        ("a removed file", |at, _| at.unlink("/third").unwrap()),
+        ("a removed directory", |at, _| at.rmdir("/dir").unwrap()),
+        ("another mode", |at, _| at.chmod("/file", 0o600).unwrap()),
+        ("an extended attribute", |at, _| at.setxattr("/file", "user.a", b"1", XattrFlags::empty()).unwrap()),
+        ("a removed attribute", |at, _| at.removexattr("/file", "user.a").unwrap()),
+    ];
+    let dir = tempfile::tempdir_in(std::env::current_dir().unwrap()).unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let fs = HostFs::open_writable(dir.path()).unwrap().with_coherence(crate::Coherence::Exclusive);
+    let tree = Arc::clone(&fs.tree);
+    let vfs = Vfs::builder().build(fs).unwrap();
+    let context = vfs.context(crate::credentials().unwrap());
+    let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE).unwrap();
+    context.stat("/none").unwrap_err();
+    file.read(&mut [0; 8]).unwrap();
+    assert_eq!(context.read_dir("/").unwrap().count(), 1);
+    assert!(!tree.changed.is_set());
+    for (what, change) in CHANGES {
+        change(&context, &file);
+        assert!(tree.changed.is_set(), "{what}");
+        context.syncfs("/").unwrap();
+        assert!(!tree.changed.is_set(), "{what}");
+    }
 }

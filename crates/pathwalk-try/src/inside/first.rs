@@ -25,17 +25,21 @@ pub(super) fn run(plan: &Plan, channel: &Channel, input: Input) -> Result<(), Fa
     if is_useless("TMPDIR") {
         command.env("TMPDIR", "/tmp");
     }
-    let child = match command.spawn() {
-        Ok(child) => Pid::from_child(&child),
-        Err(error) => return end(channel, Status::NotRun(error.raw_os_error().unwrap_or(libc::ENOEXEC)), input),
-    };
+    let (tell, told) = std::sync::mpsc::channel();
     let pass = move || {
+        let Ok(child) = told.recv() else { return };
         for signal in signals.forever() {
             // The command may have ended.
             let _ = Signal::from_named_raw(signal).map(|signal| kill_process(child, signal));
         }
     };
+    // Before the command may have taken all threads that it is allowed.
     thread::Builder::new().name("signals".into()).spawn(pass).doing("starting a thread")?;
+    let child = match command.spawn() {
+        Ok(child) => Pid::from_child(&child),
+        Err(error) => return end(channel, Status::NotRun(error.raw_os_error().unwrap_or(libc::ENOEXEC)), input),
+    };
+    tell.send(child).doing("passing signals on")?;
     loop {
         let Ok(Some((pid, status))) = wait(WaitOptions::UNTRACED) else { continue };
         if pid != child {

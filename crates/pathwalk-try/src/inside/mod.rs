@@ -7,8 +7,8 @@
 //! - [`locks`]: what is given up before the command starts;
 //! - [`first`]: process 1, which starts the command.
 //!
-//! What always holds: there is one thread until the command is started, and nothing of the caller
-//! is open but its standard streams and the channel.
+//! What always holds: there is one thread until all is ready for the command, and nothing of the
+//! caller is open but its standard streams and the channel.
 
 mod devices;
 mod first;

@@ -84,6 +84,9 @@ macro_rules! by_pointer {
             fn sync(&self) -> Result<(), Errno> {
                 (**self).sync()
             }
+            fn sync_at_end(&self) -> Result<(), Errno> {
+                (**self).sync_at_end()
+            }
             fn allows_id_maps(&self) -> bool {
                 (**self).allows_id_maps()
             }

@@ -421,11 +421,18 @@ pub trait FileSystem: Send + Sync {
         let _ = node;
     }
 
-    /// Puts all that was written on stable storage. Called when the file system became read-only,
-    /// and when nothing of it is mounted any more, before its nodes are forgotten and it is
-    /// dropped. Default: does nothing. Source: `sync_fs` of Linux.
+    /// Puts all that was written on stable storage. Called for `syncfs`, and when the file system
+    /// became read-only. Default: does nothing. Source: `sync_fs` of Linux.
     fn sync(&self) -> Result<(), Errno> {
         Ok(())
+    }
+
+    /// Puts on stable storage what was changed through this file system. Called when nothing of it
+    /// is mounted any more, before its nodes are forgotten and it is dropped. Others that change
+    /// what is below it sync that themselves, so nothing is to be done if all changes were theirs.
+    /// Default: calls [`sync`](FileSystem::sync). Source: `generic_shutdown_super` of Linux.
+    fn sync_at_end(&self) -> Result<(), Errno> {
+        self.sync()
     }
 
     /// Returns whether its mounts may have id maps ([`IdMap`](crate::IdMap)). Called once, at the

@@ -100,7 +100,7 @@ impl Drop for World {
         drop(self.trees.dropped.take(&self.trees.caches));
         // File systems that are still mounted are synced, as on unmounting. An error is dropped.
         for superblock in self.trees.superblocks.all() {
-            _ = superblock.fs.sync();
+            _ = superblock.fs.sync_at_end();
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::sync::yield_now;
 impl Trees {
     /// Shuts down a file system of which no mount is left. Blocks while the file system answers.
     ///
-    /// An error of its `sync` is lost, as on Linux: no caller is left to report it to.
+    /// An error of its `sync_at_end` is lost, as on Linux: no caller is left to report it to.
     pub(crate) fn shut_down(&self, id: SuperblockId) {
         let superblock = self.superblocks.get(id);
         let root = superblock.root();
-        _ = superblock.fs.sync();
+        _ = superblock.fs.sync_at_end();
         let covered = self.caches.invalidate_below(root);
         debug_assert!(covered.is_empty(), "nothing is mounted where nothing is seen");
         drop(covered);

@@ -18,7 +18,7 @@ use super::message::{Output, Ran};
 use super::output::{Kept, lossy, whole};
 use super::session::Events;
 use crate::exits::{NOT_FOUND, NOT_RUNNABLE, NOT_TRIED};
-use crate::trial::run;
+use crate::trial::{run, told};
 
 /// How long a command that is asked to end has for that.
 const GRACE: Duration = Duration::from_secs(2);
@@ -66,9 +66,11 @@ pub(super) fn carry_out(
         (outcome, watch.join().unwrap_or(Why::ByItself), texts)
     });
     let ms = begun.elapsed().as_millis() as u64;
-    let (exit_code, signal, error) = ended(&outcome?);
+    let outcome = outcome?;
+    let (exit_code, signal, error) = ended(&outcome);
+    let limits_met = told::limits(outcome.met).iter().map(|(option, _)| *option).collect();
     let (timed_out, stopped) = (why == Why::TimedOut, why == Why::Stopped);
-    Ok(Ran { step: 0, exit_code, signal, timed_out, stopped, ms, stdout, stderr, error })
+    Ok(Ran { step: 0, exit_code, signal, timed_out, stopped, limits_met, ms, stdout, stderr, error })
 }
 
 /// Returns the code, the signal, and why it was not run.

@@ -51,6 +51,10 @@ pub(in crate::trial) struct Run {
     #[serde(default)]
     pub(super) hide: Vec<PathBuf>,
     pub(super) net: Option<Net>,
+    /// The most bytes of memory; no more than the server's own options allow.
+    pub(super) memory_bytes: Option<u64>,
+    /// The most processes and threads; no more than the server's own options allow.
+    pub(super) pids: Option<u64>,
     /// The most bytes that are kept of each stream.
     pub(super) output_bytes: Option<usize>,
     /// Whether output is told as it comes, too.
@@ -234,6 +238,9 @@ pub(in crate::trial) struct Ran {
     pub(super) signal: Option<i32>,
     pub(super) timed_out: bool,
     pub(super) stopped: bool,
+    /// The limits that it met: `memory`, `pids`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) limits_met: Vec<&'static str>,
     pub(super) ms: u64,
     pub(super) stdout: Output,
     pub(super) stderr: Output,

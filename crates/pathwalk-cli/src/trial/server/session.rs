@@ -1,7 +1,8 @@
 //! What a server does for its clients, whatever the protocol is.
 //!
-//! What always holds: what a client asks for shows a command less than the server's own options do,
-//! and never more: paths that are written for real, and the network, are the server's.
+//! What always holds: what a client asks for shows and allows a command less than the server's own
+//! options do, and never more: paths that are written for real, the network and the limits are the
+//! server's.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -221,6 +222,9 @@ impl Session {
             Some(net) => sight.net = net,
             None => {}
         }
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        sight.memory = least(sight.memory, wished.memory_bytes);
+        sight.pids = least(sight.pids, wished.pids);
         Ok(sight)
     }
 
