@@ -8,8 +8,9 @@
 //!    are moved out of it. If a step fails, all are moved back.
 //! 4. *Contents* (`apply`): data and attributes of nodes that stay are changed in place, so hard
 //!    links and open files stay.
-//! 5. The journal is renamed again: the commit is done. The staging directory is removed, with all
-//!    that the branch removed.
+//! 5. The journal is renamed again: the commit is done. The second names of nodes that stay are
+//!    removed, and that is synced. The rest of the staging directory is removed then, with all that
+//!    the branch removed.
 //!
 //! # What always holds
 //!
@@ -17,6 +18,8 @@
 //!   is not.
 //! - What a commit has touched that is not made is not taken for changed: times of change alone are
 //!   others, which is noted (`before`).
+//! - When a commit is over, all times of change that it has moved are on disk. So what a branch
+//!   copies afterwards is as it was after a loss of power, too.
 //! - Nothing of the base is overwritten or lost by a move: a name is put only where there is none.
 //!   If the old place of a name is taken when it is to be moved back, it gets another name beside.
 //! - No link is followed, and each directory is held while it is worked in (`hand`).
@@ -43,7 +46,7 @@ use std::cell::{Cell, OnceCell};
 
 use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, UnlinkFlags};
 
-use self::apply::Steps;
+use self::apply::{Removed, Steps};
 use self::hand::Hand;
 use self::journal::Journal;
 use self::owner::Running;
@@ -213,7 +216,7 @@ pub(crate) fn recover(base: &Base) -> Result<Option<Done>, Failure> {
                 undo(&hand, &staging, &journal, base)?;
                 return Ok(None);
             }
-            _ => {}
+            _ => end(&hand, &staging, &journal)?,
         }
         let Journal { list, branch, number, .. } = journal;
         return Ok(Some(Done { list, branch, number, left: Some((hand, staging, None)) }));
@@ -260,9 +263,20 @@ fn finish(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Resu
     steps.change_nodes().map_err(Failure::decided)?;
     let done = || {
         sync(hand, staging)?;
-        move_journal(hand, staging, JOURNAL, DONE)
+        hand.rename((staging, JOURNAL.as_bytes()), (staging, DONE.as_bytes()))?;
+        steps.remove_seconds()?;
+        sync(hand, staging)
     };
     done().map_err(decided("write into"))
+}
+
+/// Removes the second names that a commit which is done has left, on disk.
+fn end(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failure> {
+    let ended = || match (Steps { hand, staging, journal }).remove_seconds()? {
+        Removed::Some => sync(hand, staging),
+        Removed::Nothing => Ok(()),
+    };
+    ended().map_err(|errno| Failure::of_staging("write into")(errno).decided())
 }
 
 /// Moves all names back, and removes the staging directory.

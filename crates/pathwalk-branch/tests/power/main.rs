@@ -19,7 +19,7 @@ use common::trees::{Copied, change_more, differences, look};
 use disk::{Content, Disks, Done, During, Loss};
 use fastrand::Rng;
 use machine::{Kind, Machine};
-use pathwalk::{Context, Credentials, Vfs};
+use pathwalk::{Context, Credentials, FileType, OpenFlags, Vfs};
 use pathwalk_branch::{Branches, DiskStore, Options, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::skipped;
@@ -152,6 +152,11 @@ fn happen(disks: &Disks, way: Way, random: &mut Rng) -> Result<Happened, String>
         let work = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap();
         let work = work.context(Credentials::root());
         work.write("/again", "again").unwrap();
+        // Of what the base has, a part is changed. The rest is the base's.
+        let files = after.iter().filter(|(_, node)| node.kind == FileType::Regular && node.data.len() > 1);
+        for (path, _) in files {
+            work.open(path, OpenFlags::WRITE).unwrap().write_at(b"a", 0).unwrap();
+        }
         branches.sync().unwrap();
         let again = (look(&work), writes());
         is_over.store(true, Relaxed);
