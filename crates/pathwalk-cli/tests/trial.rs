@@ -179,6 +179,57 @@ fn elsewhere_nothing_can_be_written() {
 }
 
 #[test]
+fn what_is_covered_stays_covered_while_others_change_the_base() {
+    as_all("what is hidden in a base that changes", |ground| {
+        let within = |path: &str| ground.at(path).display().to_string();
+        fs::create_dir_all(ground.at("base/a/hidden")).unwrap();
+        for path in ["base/key", "base/a/hidden/key", "base/fixed"] {
+            fs::write(ground.at(path), "secret\n").unwrap();
+        }
+        ground.own("base");
+        let script = format!(
+            "ls -la . a > /dev/null; cat key; touch {ready}; until [ -e {go} ]; do sleep 0.05; done; sleep 2.5
+            ls -la . a > /dev/null; cat key; ls a/hidden; cat a/hidden/key; echo x > fixed; cat made",
+            ready = within("beside/ready"),
+            go = within("beside/go"),
+        );
+        let options = ["--drop", "--hide", "key", "--hide", "a/hidden", "--ro", "fixed", "--rw", &within("beside")];
+        let mut trying = ground.trying(&options, &["sh", "-c", &script]);
+        let program = trying.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while !ground.at("beside/ready").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        // Files that are replaced, as editors do it; a directory above; and another mount.
+        for name in ["key", "fixed"] {
+            fs::write(ground.at("base/other"), "secret\n").unwrap();
+            fs::rename(ground.at("base/other"), ground.at(&format!("base/{name}"))).unwrap();
+        }
+        // On overlayfs, what is in a base that changes is not defined.
+        if ground.engine == "fuse" {
+            fs::rename(ground.at("base/a"), ground.at("base/old")).unwrap();
+            fs::create_dir_all(ground.at("base/a/hidden")).unwrap();
+            fs::write(ground.at("base/a/hidden/key"), "secret\n").unwrap();
+        }
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            rustix::mount::mount_bind(ground.at("beside"), ground.at("base/sub")).unwrap();
+        }
+        fs::write(ground.at("base/made"), "made\n").unwrap();
+        fs::write(ground.at("beside/go"), "").unwrap();
+        let output = program.wait_with_output().unwrap();
+        if is_root {
+            rustix::mount::unmount(ground.at("base/sub"), rustix::mount::UnmountFlags::DETACH).unwrap();
+        }
+        let (seen, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(seen, "made\n", "{:?} {}: {errors}", ground.who, ground.engine);
+        assert!(!errors.contains("/fixed"), "it is not changed in the branch: {errors}");
+        for path in ["beside/ready", "beside/go"] {
+            fs::remove_file(ground.at(path)).unwrap();
+        }
+    });
+}
+
+#[test]
 fn everything_is_the_base_if_it_is_said() {
     as_all("a branch of the root directory", |ground| {
         let home = ground.at("home");

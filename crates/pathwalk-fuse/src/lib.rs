@@ -46,6 +46,7 @@ mod abi;
 mod askers;
 mod begin;
 mod counts;
+mod covered;
 mod detached;
 mod device;
 mod flights;
@@ -201,12 +202,14 @@ fn mount_device(at: &Path, mounting: &Mounting<'_>) -> Result<Device, MountError
 
 fn start(device: Device, mut server: Server, abilities: Abilities, options: &Options) -> std::io::Result<Arc<Session>> {
     let vfs = server.context.vfs().clone();
-    if !abilities.has_epochs() {
+    // By an epoch, the kernel would take mounts away.
+    if !abilities.has_epochs() || !server.covered.is_empty() {
         server.times.limit_names(Duration::from_secs(1));
     }
     let stats = vfs.stats();
     let bound = options.pinned.unwrap_or(stats.dentries.capacity.min(stats.inodes.capacity) / 2);
-    Session::start(device, server, Notifier::new(vfs.subscribe_nodes(options.events), abilities, bound))
+    let covered = Arc::clone(&server.covered);
+    Session::start(device, server, Notifier::new(vfs.subscribe_nodes(options.events), abilities, bound, covered))
 }
 
 fn not_mounted(at: &Path, error: rustix::io::Errno) -> MountError {

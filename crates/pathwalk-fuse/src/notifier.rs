@@ -9,12 +9,14 @@
 //! begins before notices are sent, and a thread that finds its answer overtaken by a round has the
 //! notice sent again behind it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pathwalk::security::NodeId;
 use pathwalk::{Cancellation, NodeEvent, NodeSubscription};
 
+use crate::covered::Covered;
 use crate::device::Device;
 use crate::nodes::Nodes;
 use crate::notice::{Abilities, Notice};
@@ -33,6 +35,7 @@ pub(crate) struct Round(u64);
 pub(crate) struct Notifier {
     events: NodeSubscription,
     abilities: Abilities,
+    covered: Arc<Covered>,
     /// The most nodes that the kernel is to know.
     bound: u64,
     /// The number of rounds. `SeqCst`: moved after events were taken, and before their notices are
@@ -55,10 +58,11 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    pub(crate) fn new(events: NodeSubscription, abilities: Abilities, bound: u64) -> Notifier {
+    pub(crate) fn new(events: NodeSubscription, abilities: Abilities, bound: u64, covered: Arc<Covered>) -> Notifier {
         Notifier {
             events,
             abilities,
+            covered,
             bound,
             rounds: AtomicU64::new(0),
             again: Mutex::default(),
@@ -151,9 +155,17 @@ impl Notifier {
         }
     }
 
-    /// Sends a notice at once. A thread that serves requests sends those about attributes, and
-    /// about the listings of directories, alone.
+    /// Sends a notice at once, unless it is about names that are covered. A thread that serves
+    /// requests sends those about attributes, and about the listings of directories, alone.
     pub(crate) fn tell(&self, device: &Device, notice: &Notice) {
+        let is_silent = match notice {
+            Notice::Name { parent, name } | Notice::Removed { parent, name, .. } => self.covered.leads(*parent, name),
+            Notice::Names => !self.covered.is_empty(),
+            Notice::Attributes(_) | Notice::Data(_) | Notice::Forget(_) => false,
+        };
+        if is_silent {
+            return;
+        }
         self.sent.fetch_add(1, Ordering::Relaxed);
         notice.send(device, self.abilities);
     }

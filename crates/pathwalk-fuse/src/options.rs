@@ -1,5 +1,6 @@
 //! The options of a mount.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::mount::MountFlags;
@@ -185,6 +186,10 @@ pub struct Options {
     pub extended_attributes: ExtendedAttributes,
     /// The users and groups that the mount's user namespace has: [`Ids::All`].
     pub ids: Ids,
+    /// Paths from the root on which something else will be mounted. It stays there whatever others
+    /// put in the place of a name on the way: the kernel is told of none of these names twice, and
+    /// keeps no other name for more than a second.
+    pub covered: Vec<PathBuf>,
     /// Whether users other than the one that mounts may use the mount: `true`.
     pub allow_other: bool,
     /// Whether nothing can be changed through the mount: `false`.
@@ -219,6 +224,7 @@ impl Default for Options {
             writes: Writes::Through,
             extended_attributes: ExtendedAttributes::Present,
             ids: Ids::All,
+            covered: Vec::new(),
             allow_other: true,
             read_only: false,
             dev: false,

@@ -30,11 +30,14 @@
 //!
 //! Source: `user_namespaces(7)`, `mount_namespaces(7)`, `pid_namespaces(7)`, `landlock(7)`.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use pathwalk_fuse::MountError;
+use pathwalk_hostfs::mountinfo;
 
 mod channel;
 mod error;
@@ -192,7 +195,17 @@ impl Trial {
     fn mounting(&self) -> pathwalk_fuse::Options {
         let mut options = mounting(&self.source);
         options.ids = outside::ids();
+        options.covered = self.covered();
         options
+    }
+
+    /// Returns the paths from the base on at which something else is mounted.
+    fn covered(&self) -> Vec<PathBuf> {
+        let wanted = [&self.hidden, &self.read_only, &self.writable, &self.private].into_iter().flatten().cloned();
+        let mounts = mountinfo::now().into_iter().map(|line| OsString::from_vec(line.point).into());
+        let all = wanted.chain(inside::own_places()).chain(mounts);
+        let below: BTreeSet<PathBuf> = all.filter_map(|path| Some(path.strip_prefix(&self.base).ok()?.to_owned())).collect();
+        below.into_iter().filter(|path| !path.as_os_str().is_empty()).collect()
     }
 }
 

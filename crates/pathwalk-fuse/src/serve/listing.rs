@@ -86,10 +86,15 @@ impl Call<'_> {
     }
 
     /// Puts the node of an entry. The kernel counts no lookup of `.` and `..`, and looks up the
-    /// others itself that come without.
+    /// others itself that come without. With another node than it has, it would take away what is
+    /// mounted there.
     fn put_entry_of(&mut self, node: &ListedNode) -> Result<(), Errno> {
         match (&node.attributes, &node.handle) {
-            (Ok(attributes), Some(handle)) if !matches!(&*node.entry.name, b"." | b"..") => {
+            (Ok(attributes), Some(handle))
+                if !matches!(&*node.entry.name, b"." | b"..")
+                    && !self.server.covered.leads(self.header.nodeid, &node.entry.name)
+                    && !self.is_on_the_way(handle) =>
+            {
                 self.put_entry(handle.clone(), attributes)
             }
             _ => self.reply.put(&EntryOut::default()),

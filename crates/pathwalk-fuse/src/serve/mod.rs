@@ -11,6 +11,7 @@ use pathwalk::{Attributes, Context, Device, Errno, Handle};
 
 use crate::abi::{Attr, EntryOut, InHeader, InterruptIn, Opcode};
 use crate::askers::{Askers, SetId};
+use crate::covered::Covered;
 use crate::flights::Flights;
 use crate::nodes::Nodes;
 use crate::notice::Notice;
@@ -40,6 +41,7 @@ pub(crate) struct Server {
     extended_attributes: ExtendedAttributes,
     ids: Ids,
     pub(crate) times: Times,
+    pub(crate) covered: Arc<Covered>,
     /// What was read; `None` where reads move no time of access.
     reads: Option<Reads>,
     /// The generation of all nodes: other than that of an earlier mount, whose numbers were others.
@@ -60,6 +62,7 @@ impl Server {
             extended_attributes: options.extended_attributes,
             ids: options.ids,
             times: Times::new(options),
+            covered: Arc::new(Covered::new(&options.covered)),
             reads: (!options.read_only).then(Reads::default),
             generation: u64::from(generation),
             root_device: context.root().attributes()?.device,

@@ -1,10 +1,13 @@
 //! Requests by name: to find, to make, to remove and to move.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use pathwalk::{
     AtFlags, Errno, File, FileType, Handle, LinkFlags, NewKind, OpenFlags, OpenHow, RenameFlags, Resolve, UnlinkFlags,
 };
 
-use super::{Call, decoded};
+use super::{Call, Server, decoded};
 use crate::abi::{
     BatchForgetIn, CreateIn, EntryOut, ForgetIn, ForgetOne, LinkIn, MkdirIn, MknodIn, OPEN_KILL_SUIDGID, Rename2In, RenameIn,
 };
@@ -31,9 +34,39 @@ impl Call<'_> {
 
     /// Puts the answer to a lookup of a name.
     fn find(&mut self, parent: &Handle, name: &[u8]) -> Result<(), Errno> {
-        let handle = self.context(SetId::Kept).lookup_at(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let attributes = handle.attributes()?;
-        self.put_entry(handle, &attributes)
+        let covered = Arc::clone(&self.server.covered);
+        let kept = covered.kept(self.header.nodeid, name);
+        // One that the kernel has forgotten is no longer covered.
+        let kept = kept.and_then(|kept| Some((self.server.nodes.handle(kept.node).ok()?, kept.attributes)));
+        let (handle, attributes) = match kept {
+            Some((handle, known)) => {
+                let attributes = handle.attributes().unwrap_or(known);
+                (handle, attributes)
+            }
+            None => {
+                let handle = self.context(SetId::Kept).lookup_at(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                let attributes = handle.attributes()?;
+                (handle, attributes)
+            }
+        };
+        let is_elsewhere = !covered.leads(self.header.nodeid, name) && self.is_on_the_way(&handle);
+        if is_elsewhere {
+            return Err(Errno::ENOENT);
+        }
+        let mut entry = self.server.entry(handle, &attributes);
+        if covered.looked_up(self.header.nodeid, name, entry.nodeid, &attributes) {
+            (entry.entry_valid, entry.entry_valid_nsec) = (Duration::MAX.as_secs(), 0);
+        }
+        self.given.lookups.push(entry.nodeid);
+        self.reply.put(&entry)
+    }
+
+    /// Returns whether something is mounted below a directory, or on it.
+    pub(super) fn is_on_the_way(&self, node: &Handle) -> bool {
+        let Server { covered, nodes, .. } = self.server;
+        !covered.is_empty()
+            && node.kind() == FileType::Directory
+            && nodes.numbers(node.node_id()).iter().any(|(_, number)| covered.is_on_the_way(*number))
     }
 
     pub(super) fn forget(&mut self, body: &mut Body<'_>) {
@@ -120,13 +153,18 @@ impl Call<'_> {
     }
 
     pub(super) fn unlink(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
-        let (parent, name) = (self.node()?, body.text()?);
-        self.context(SetId::Kept).unlinkat(&parent, name, UnlinkFlags::empty())
+        self.remove(body, UnlinkFlags::empty())
     }
 
     pub(super) fn rmdir(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
+        self.remove(body, UnlinkFlags::REMOVEDIR)
+    }
+
+    fn remove(&mut self, body: &mut Body<'_>, how: UnlinkFlags) -> Result<(), Errno> {
         let (parent, name) = (self.node()?, body.text()?);
-        self.context(SetId::Kept).unlinkat(&parent, name, UnlinkFlags::REMOVEDIR)
+        self.context(SetId::Kept).unlinkat(&parent, name, how)?;
+        self.server.covered.removed(self.header.nodeid, name);
+        Ok(())
     }
 
     pub(super) fn rename(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
@@ -157,10 +195,10 @@ impl Call<'_> {
         let (from, to) = (self.node()?, self.server.nodes.handle(newdir)?);
         let (old, new) = (body.text()?, body.text()?);
         self.context(SetId::Kept).renameat(&from, old, &to, new, flags)?;
+        let is_exchange = flags.contains(RenameFlags::EXCHANGE);
+        self.server.covered.moved((self.header.nodeid, old), (newdir, new), is_exchange);
         if from.node_id() != to.node_id() {
-            self.listings_outdated(
-                [(&to, new), (&from, old)].into_iter().take(1 + usize::from(flags.contains(RenameFlags::EXCHANGE))),
-            );
+            self.listings_outdated([(&to, new), (&from, old)].into_iter().take(1 + usize::from(is_exchange)));
         }
         Ok(())
     }

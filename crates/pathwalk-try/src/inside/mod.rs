@@ -33,6 +33,8 @@ use crate::mounting;
 use crate::plan::{Mapping, Network, Plan, Session, Tree};
 use pathwalk_overlay::Layer;
 
+pub(crate) use room::own_places;
+
 /// The exit code of a process that could not do its part. The caller is told why.
 const NOT_DONE: i32 = 125;
 

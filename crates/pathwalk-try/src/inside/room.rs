@@ -104,6 +104,12 @@ fn copies(paths: &[SentPath]) -> Result<Vec<Item>, Failed> {
     paths.iter().map(|path| copy(path.get())).collect()
 }
 
+/// Returns where each command has something of its own.
+pub(crate) fn own_places() -> impl Iterator<Item = PathBuf> {
+    let private = PRIVATE.into_iter().filter_map(|(place, _)| fs::canonicalize(place).ok());
+    private.chain([PROC, DEV].map(PathBuf::from))
+}
+
 /// Returns the private directories that there are, without links. The base is none of them.
 fn private(base: &Path) -> Vec<(PathBuf, &'static str)> {
     let mut found: Vec<(PathBuf, &str)> = Vec::new();
