@@ -113,6 +113,7 @@ pub(crate) struct Inner {
     device: Device,
     /// Where it is stored, if it outlives the process.
     home: Option<Home>,
+    number: u64,
     /// The number of changes, and of attempts at one.
     changes: AtomicU64,
 }
@@ -160,7 +161,10 @@ impl Inner {
         // As the kernel numbers file systems without a device. The numbers are above those of
         // `pathwalk-memfs`, as far as there are fewer than half a million file systems of each.
         static NEXT_DEVICE: AtomicU32 = AtomicU32::new(0);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let minor = 0x8_0000 | NEXT_DEVICE.fetch_add(1, Relaxed) & 0x7_ffff;
+        // Relaxed: the numbers only have to differ.
+        let number = home.as_ref().map_or_else(|| NEXT_NUMBER.fetch_add(1, Relaxed), Home::number);
         let branch = Arc::new(Inner {
             shared: Arc::clone(shared),
             tree: RwLock::new(tree),
@@ -168,6 +172,7 @@ impl Inner {
             notifiers: Mutex::default(),
             device: Device { major: 0, minor },
             home,
+            number,
             changes: AtomicU64::new(0),
         });
         shared.pump.add(&branch);
@@ -226,6 +231,11 @@ impl Inner {
     /// Passes all rows to `each`.
     pub(crate) fn each_row(&self, each: impl FnMut(&Row)) {
         self.tree.read().range(b"").map(|(_, row)| row).for_each(each);
+    }
+
+    /// Returns a number that no other branch of the list ever has.
+    pub(crate) fn branch_number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn home(&self) -> Option<&Home> {

@@ -93,6 +93,13 @@ pub(crate) struct Home {
     _lease: Lease,
 }
 
+impl Home {
+    /// Returns the number of the branch, which no other branch of the store ever has.
+    pub(crate) fn number(&self) -> u64 {
+        self.id
+    }
+}
+
 /// Returns what makes an error of the store of its errno.
 fn store_error(action: &'static str) -> impl Fn(Errno) -> Error {
     move |errno| Error::Store { action, errno }
@@ -286,14 +293,15 @@ impl Stored {
 
     /// Drops a branch, which has no forks. `InUse` if another process has it open.
     pub(crate) fn drop(&self, base: &Base, name: &str) -> Result<(), Error> {
-        self.drop_with(base, name, |step| step.take_part(name).map(drop).map_err(store_error("drop the branch")))
+        self.drop_with(base, (name, None), |step| step.take_part(name).map(drop).map_err(store_error("drop the branch")))
     }
 
-    /// Drops a branch in one batch with another change.
+    /// Drops a branch in one batch with another change. With a number, `NoBranch` if the name is
+    /// that of another branch by now.
     fn drop_with<R: Default>(
         &self,
         base: &Base,
-        name: &str,
+        (name, number): (&str, Option<u64>),
         change: impl Fn(&mut Step<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let action = "drop the branch";
@@ -302,12 +310,13 @@ impl Stored {
         let result = self.change(base, action, |step| {
             let row = match step.branch(name) {
                 // No more can be dropped of one whose row cannot be read.
-                Err(Errno::EIO) => {
+                Err(Errno::EIO) if number.is_none() => {
                     step.delete_branch(name);
                     return Ok(R::default());
                 }
                 row => row.map_err(store_error(action))?,
             };
+            let row = row.filter(|row| number.is_none_or(|number| number == row.id));
             let row = row.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
             if !open.contains_key(name) && lease.is_none() {
                 let taken = self.store.lease(row.id).map_err(store_error(action))?;

@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -216,6 +217,23 @@ fn opens_are_not_left_out_where_nothing_reports_changes() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains("the option \"noopen\" is for mem"), "{mode}: {said}");
     }
+}
+
+#[test]
+fn writes_come_later_where_no_other_program_changes_the_tree() {
+    let (host, point) = (tempfile::tempdir().unwrap(), Point::new());
+    let source = format!("host:{}", host.path().display());
+    let output = pathwalk().args(["mount", &source]).arg(point.path()).args(["-o", "writeback"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("the option \"writeback\" is for mem"), "{said}");
+    let options = ["-o", "coherence=exclusive,writeback"];
+    let Some(served) = Served::start("a directory that is written later", &source, &point, &options) else { return };
+    let mut file = fs::File::create(point.at("file")).unwrap();
+    file.write_all(b"late").unwrap();
+    assert_eq!(fs::metadata(host.path().join("file")).unwrap().len(), 0);
+    drop(file);
+    assert_eq!(fs::read(host.path().join("file")).unwrap(), b"late");
+    drop(served);
 }
 
 #[test]

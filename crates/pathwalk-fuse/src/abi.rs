@@ -76,6 +76,8 @@ bitflags! {
         const READDIRPLUS_AUTO = 1 << 14;
         /// Direct reads and writes may be under way together.
         const ASYNC_DIO = 1 << 15;
+        /// The kernel writes data later, and knows size and times of regular files itself.
+        const WRITEBACK_CACHE = 1 << 16;
         /// Files are opened without a message where `FUSE_OPEN` is not known.
         const NO_OPEN_SUPPORT = 1 << 17;
         /// Lookups and listings of one directory may be under way together.
@@ -112,6 +114,7 @@ bitflags! {
         const FH = 1 << 6;
         const ATIME_NOW = 1 << 7;
         const MTIME_NOW = 1 << 8;
+        const CTIME = 1 << 10;
         const KILL_SUIDGID = 1 << 11;
         const _ = !0;
     }
@@ -131,6 +134,8 @@ pub(crate) enum NoticeCode {
 pub(crate) const EXPIRE_ONLY: u32 = 1 << 0;
 /// A flag of `FUSE_GETATTR`: the file is open.
 pub(crate) const GETATTR_FH: u32 = 1;
+/// A flag of `FUSE_WRITE`: the kernel had the data in its cache, and tells of no caller.
+pub(crate) const WRITE_CACHE: u32 = 1 << 0;
 /// A flag of `FUSE_WRITE`: the caller loses suid and sgid bits of the file.
 pub(crate) const WRITE_KILL_SUIDGID: u32 = 1 << 2;
 /// A flag of `FUSE_OPEN` and `FUSE_CREATE`: the same, for an open that takes the contents.

@@ -31,6 +31,7 @@ impl SetId {
 /// The contexts of one thread.
 pub(crate) struct Askers {
     base: Context,
+    own: Context,
     by_user: HashMap<(u32, u32, SetId), Context, RandomState>,
     /// The context that was made last of a user with other groups.
     with_groups: Option<Context>,
@@ -39,7 +40,8 @@ pub(crate) struct Askers {
 impl Askers {
     /// Begins with none. They are made from this context.
     pub(crate) fn new(base: &Context) -> Askers {
-        Askers { base: base.clone(), by_user: HashMap::default(), with_groups: None }
+        let own = asker(base, base.credentials().clone(), SetId::Kept);
+        Askers { base: base.clone(), own, by_user: HashMap::default(), with_groups: None }
     }
 
     /// Returns the context of a user.
@@ -50,6 +52,11 @@ impl Askers {
         }
         let base = &self.base;
         self.by_user.entry(key).or_insert_with(|| asker(base, Credentials::user(uid, gid, &[]), set_id))
+    }
+
+    /// Returns the context of this mount, for what the kernel does by itself.
+    pub(crate) fn own(&mut self) -> &Context {
+        &self.own
     }
 
     /// Returns the context of a user with the groups of the process that asks, in which suid and

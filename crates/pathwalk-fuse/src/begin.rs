@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::notice::Abilities;
 use crate::request::Request;
 use crate::session::{MOST_BEFORE, MOST_DATA};
+use crate::{Options, Writes};
 
 /// The most requests that the kernel sends without a caller that waits for each (reading ahead).
 const MOST_IN_BACKGROUND: u16 = 64;
@@ -38,7 +39,7 @@ const WANTED: InitFlags = InitFlags::ASYNC_READ
 /// Answers the kernel's first request, and returns what both sides can.
 ///
 /// `EPROTO` for anything else, and for a kernel before Linux 5.14, which is told so.
-pub(crate) fn begin(device: &Device, checks_times: bool) -> io::Result<Abilities> {
+pub(crate) fn begin(device: &Device, options: &Options) -> io::Result<Abilities> {
     let mut buffer = vec![0; MOST_BEFORE + MOST_DATA];
     let length = device.receive(&mut buffer)?.ok_or(io::Errno::NOTCONN)?;
     let Request { header, mut body } = Request::parse(&buffer[..length]).ok_or(io::Errno::PROTO)?;
@@ -50,7 +51,9 @@ pub(crate) fn begin(device: &Device, checks_times: bool) -> io::Result<Abilities
         return Err(io::Errno::PROTO);
     }
     let offered = InitFlags::from_bits_retain(u64::from(init.flags) | (u64::from(init.flags2) << 32));
-    let wanted = if checks_times { WANTED | InitFlags::AUTO_INVAL_DATA } else { WANTED };
+    let mut wanted = WANTED;
+    wanted.set(InitFlags::AUTO_INVAL_DATA, !options.times.is_forever());
+    wanted.set(InitFlags::WRITEBACK_CACHE, options.writes == Writes::Back);
     let flags = (wanted & offered).bits();
     let answer = InitOut {
         major: MAJOR,

@@ -69,7 +69,7 @@ mod untold;
 pub use counts::Operations;
 pub use detached::{Detached, Served, mount_detached, serve};
 pub use mounted::{Mounted, Pinned};
-pub use options::{CacheTimes, ExtendedAttributes, Ids, Opens, Options, Reported};
+pub use options::{CacheTimes, ExtendedAttributes, Ids, Opens, Options, Reported, Writes};
 pub use unmount::{WhileInUse, unmount};
 
 /// The reason that nothing was mounted.
@@ -175,7 +175,7 @@ pub fn mount(context: &Context, at: impl AsRef<Path>, options: &Options) -> Resu
 
 /// Answers the first request, and starts the threads.
 fn begin_and_start(device: Device, mut server: Server, options: &Options) -> Result<Arc<Session>, MountError> {
-    let abilities = begin::begin(&device, !options.times.is_forever()).map_err(|_| MountError::Protocol)?;
+    let abilities = begin::begin(&device, options).map_err(|_| MountError::Protocol)?;
     if !abilities.opens_untold() {
         server.opens = Opens::Told;
     }

@@ -98,6 +98,35 @@ pub enum Opens {
     Untold,
 }
 
+/// When data that a program writes to a file reaches the file system.
+///
+/// ```
+/// use pathwalk_fuse::{CacheTimes, Options, Writes};
+/// let mut options = Options::default();
+/// assert_eq!(options.writes, Writes::Through);
+/// (options.times, options.writes) = (CacheTimes::FOREVER, Writes::Back); // a tree in memory
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Writes {
+    /// Before the write returns: a request for each.
+    #[default]
+    Through,
+    /// Later: when a program calls `fsync(2)` or closes the file, when the data is some 30 seconds
+    /// old (`vm.dirty_expire_centisecs`), when the kernel needs the memory, and when the mount
+    /// ends. Many small writes are then one request of up to a MiB.
+    ///
+    /// It is for trees that are changed through this mount alone, with [`CacheTimes::FOREVER`].
+    /// The kernel takes its own size, time of modification and time of change of a regular file for
+    /// right, whatever the file system says. Other contexts of the `Vfs` see data when it was
+    /// written.
+    ///
+    /// An error of a late write (`ENOSPC`) is that of `fsync(2)` or `close(2)`. What was not
+    /// written when the program is killed is lost, as in a loss of power. `SEEK_DATA` and
+    /// `SEEK_HOLE` find no holes. The time of change may move on by some seconds once the kernel
+    /// has forgotten the file.
+    Back,
+}
+
 /// Whether nodes have extended attributes and access control lists.
 ///
 /// ```
@@ -151,6 +180,8 @@ pub struct Options {
     pub reported: Reported,
     /// Whether the program is told of each open: [`Opens::Told`].
     pub opens: Opens,
+    /// When data is written: [`Writes::Through`].
+    pub writes: Writes,
     /// Whether nodes have extended attributes: [`ExtendedAttributes::Present`].
     pub extended_attributes: ExtendedAttributes,
     /// The users and groups that the mount's user namespace has: [`Ids::All`].
@@ -190,6 +221,7 @@ impl Default for Options {
             times: CacheTimes::NONE,
             reported: Reported::AsOthers,
             opens: Opens::Told,
+            writes: Writes::Through,
             extended_attributes: ExtendedAttributes::Present,
             ids: Ids::All,
             covered: Vec::new(),

@@ -73,11 +73,6 @@ fn each(watched: &[Watched], others: CacheTimes, test: impl Fn(&Path, &Case)) {
     }
 }
 
-/// Returns the number of requests of a kind.
-fn count(case: &Case, kind: &str) -> u64 {
-    case.mounted().operations().iter().filter(|of| of.name == kind).map(|of| of.count()).sum()
-}
-
 fn run(program: &str, arguments: &[&Path]) {
     assert!(Command::new(program).args(arguments).status().unwrap().success());
 }
@@ -119,7 +114,7 @@ fn nothing_is_asked_again_while_nothing_changes() {
             assert!(!case.at("d/absent").exists());
         };
         let kinds = ["Lookup", "GetAttr", "Statx", "ReadDir", "ReadDirPlus", "Read"];
-        let counts = || kinds.map(|kind| count(case, kind));
+        let counts = || kinds.map(|kind| case.requests(kind));
         // Events of what made the files may come late.
         let asked = || {
             let before = counts();
@@ -143,7 +138,7 @@ fn a_search_that_is_done_again_lists_directories_and_asks_about_no_file() {
                 std::io::Read::read_to_end(&mut file, &mut Vec::new()).unwrap();
             }
         };
-        let counts = || ["GetAttr", "Statx", "Lookup", "Read"].map(|kind| count(case, kind));
+        let counts = || ["GetAttr", "Statx", "Lookup", "Read"].map(|kind| case.requests(kind));
         let asked = || {
             let before = counts();
             search();

@@ -39,11 +39,6 @@ fn each(test: impl Fn(&Case)) {
     }
 }
 
-/// Returns the number of requests of a kind.
-fn count(case: &Case, kind: &str) -> u64 {
-    case.mounted().operations().iter().filter(|of| of.name == kind).map(|of| of.count()).sum()
-}
-
 /// Uses so many other files that none is kept open that was used before.
 fn use_others(case: &Case) {
     fs::create_dir_all(case.at("others")).unwrap();
@@ -63,14 +58,14 @@ fn the_program_is_told_of_no_open() {
         }
         assert_eq!((names(&case.at("d")).len(), names(&case.at("d")).len()), (100, 100));
         // The first of each kind is refused, by which the kernel knows.
-        let told = ["Open", "OpenDir", "Release", "ReleaseDir", "Flush"].map(|kind| count(case, kind));
+        let told = ["Open", "OpenDir", "Release", "ReleaseDir", "Flush"].map(|kind| case.requests(kind));
         assert!(told[0] <= 1 && told[1] <= 1 && told[2..4] == [0, 0] && told[4] <= 1, "{told:?}");
-        let before = count(case, "Read") + count(case, "ReadDir") + count(case, "ReadDirPlus");
+        let before = case.requests("Read") + case.requests("ReadDir") + case.requests("ReadDirPlus");
         for number in 0..100 {
             assert!(fs::read(case.at("d").join(number.to_string())).unwrap().starts_with(b"text"));
         }
         assert_eq!(names(&case.at("d")).len(), 100);
-        let after = count(case, "Read") + count(case, "ReadDir") + count(case, "ReadDirPlus");
+        let after = case.requests("Read") + case.requests("ReadDir") + case.requests("ReadDirPlus");
         assert_eq!(after, before, "the kernel has all of it");
     });
 }
@@ -232,7 +227,7 @@ fn absent_attributes_are_not_asked_for() {
         fs::write(case.at(&number.to_string()), "text").unwrap();
         std::os::unix::fs::chown(case.at(&number.to_string()), Some(1), Some(1)).unwrap();
     }
-    assert!(count(&case, "GetXattr") <= 1);
+    assert!(case.requests("GetXattr") <= 1);
     let value = rustix::fs::getxattr(case.at("1"), "user.a", &mut [0; 10]);
     assert_eq!(value, Err(rustix::io::Errno::OPNOTSUPP));
     let set = rustix::fs::setxattr(case.at("1"), "user.a", b"b", rustix::fs::XattrFlags::empty());

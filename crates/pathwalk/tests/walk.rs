@@ -140,6 +140,30 @@ fn forty_links_pass_and_the_next_does_not() {
     assert_eq!(access(&context, "/l41", Access::empty()), Err(Errno::ELOOP));
 }
 
+#[test]
+fn a_walk_that_starts_again_counts_its_links_from_zero() {
+    const WALKS: usize = if cfg!(miri) { 20 } else { 100_000 };
+    let fs = MemFs::new();
+    fs.mkdir("/l0", 0o755).unwrap();
+    fs.file("/l0/a", 0o644).unwrap();
+    for n in 1..=40 {
+        fs.symlink(format!("l{}", n - 1), format!("/l{n}")).unwrap();
+    }
+    let context = Vfs::builder().budget(1 << 20).mount_flags(MountFlags::NOATIME).build(fs).unwrap().context(Credentials::root());
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                context.rename("/l0/a", "/l0/b").unwrap();
+                context.rename("/l0/b", "/l0/a").unwrap();
+            }
+        });
+        let answers: Vec<_> = (0..WALKS).map(|_| context.access("/l40/a", Access::empty())).collect();
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(answers.iter().all(|answer| matches!(answer, Ok(()) | Err(Errno::ENOENT))));
+    });
+}
+
 /// A variant of the walk that finds the length of a link's body by searching for its end.
 struct ScannedLength;
 

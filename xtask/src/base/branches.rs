@@ -163,6 +163,21 @@ pub(super) fn adapt(program: &mut Program) {
             program.steps.insert(length * at / 5, step);
         }
     }
+    without_seeks_in_space_of_the_base(program);
+}
+
+/// Leaves out searches for data and holes where space is reserved in the base, and again on
+/// branches. On a tmpfs it is data then. A branch cannot tell such space of its base from a hole.
+fn without_seeks_in_space_of_the_base(program: &mut Program) {
+    let is_mount = |step: &Step| matches!(step.op, Op::Mount { .. });
+    let base = program.steps.iter().position(is_mount).unwrap_or(program.steps.len());
+    let reserves = |steps: &[Step]| steps.iter().any(|step| super::allocates(&step.op));
+    if reserves(&program.steps[..base]) && reserves(&program.steps[base..]) {
+        let mut at = 0..program.steps.len();
+        program.steps.retain(|step| {
+            at.next().is_some_and(|at| at < base) || !matches!(step.op, Op::SeekData { .. } | Op::SeekHole { .. })
+        });
+    }
 }
 
 /// Returns the transcript without the numbers of devices: the base has one, and so has each branch.

@@ -154,15 +154,22 @@ impl Branches {
         Ok(())
     }
 
+    /// Drops a branch that was committed, unless another one has its name by now.
+    fn recovered_in_memory(&self, table: &mut Table, done: Done) -> Result<(), Error> {
+        let is_here = done.list == self.shared.identity();
+        let is_committed = |listed: &&mut Listed| is_here && listed.branch.0.branch_number() == done.number;
+        let Some(listed) = table.get_mut(&done.branch).filter(is_committed) else {
+            done.clean();
+            return Ok(());
+        };
+        let (undo, name) = (listed.undo.take(), done.branch.clone());
+        self.committed(table, &name, done, undo)
+    }
+
     fn commit_onto_base(&self, table: &mut Table, name: &str, resolution: &Resolution, undo: Option<&str>) -> Result<(), Error> {
         if let Some(done) = recover(&self.shared.base)? {
             let committed = done.branch.clone();
-            if done.list == self.shared.identity() {
-                let undo = table.get_mut(&committed).and_then(|listed| listed.undo.take());
-                self.committed(table, &committed, done, undo)?;
-            } else {
-                done.clean();
-            }
+            self.recovered_in_memory(table, done)?;
             if committed == name && !table.contains_key(name) {
                 return Ok(());
             }
@@ -239,12 +246,8 @@ impl Branches {
     pub(super) fn recovered(&self, recovered: Option<Done>) -> Result<(), Error> {
         match (recovered, self.in_store()) {
             (Some(done), Some(stored)) if done.list == self.shared.identity() => stored.committed(&self.shared, done)?,
-            (Some(done), None) if done.list == self.shared.identity() => {
-                let (mut table, name) = (self.table.lock(), done.branch.clone());
-                let undo = table.get_mut(&name).and_then(|listed| listed.undo.take());
-                self.committed(&mut table, &name, done, undo)?;
-            }
-            (Some(done), _) => done.clean(),
+            (Some(done), None) => self.recovered_in_memory(&mut self.table.lock(), done)?,
+            (Some(done), Some(_)) => done.clean(),
             (None, _) => {}
         }
         self.in_store().map_or(Ok(()), |stored| stored.settle(&self.shared))

@@ -8,8 +8,9 @@
 //!    are moved out of it. If a step fails, all are moved back.
 //! 4. *Contents* (`apply`): data and attributes of nodes that stay are changed in place, so hard
 //!    links and open files stay.
-//! 5. The journal is renamed again: the commit is done. The staging directory is removed, with all
-//!    that the branch removed.
+//! 5. The journal is renamed again: the commit is done. The second names of nodes that stay are
+//!    removed, and that is synced. The rest of the staging directory is removed then, with all that
+//!    the branch removed.
 //!
 //! # What always holds
 //!
@@ -17,6 +18,8 @@
 //!   is not.
 //! - What a commit has touched that is not made is not taken for changed: times of change alone are
 //!   others, which is noted (`before`).
+//! - When a commit is over, all times of change that it has moved are on disk. So what a branch
+//!   copies afterwards is as it was after a loss of power, too.
 //! - Nothing of the base is overwritten or lost by a move: a name is put only where there is none.
 //!   If the old place of a name is taken when it is to be moved back, it gets another name beside.
 //! - No link is followed, and each directory is held while it is worked in (`hand`).
@@ -39,11 +42,11 @@ mod since;
 mod stage;
 mod undo;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use pathwalk::{AtFlags, Attributes, Context, Errno, FileType, Handle, OpenFlags, StatxFlags, UnlinkFlags};
 
-use self::apply::Steps;
+use self::apply::{Removed, Steps};
 use self::hand::Hand;
 use self::journal::Journal;
 use self::owner::Running;
@@ -118,6 +121,8 @@ pub(crate) struct Done {
     pub(crate) list: u64,
     /// The name of the branch.
     pub(crate) branch: String,
+    /// The number of the branch: another one may have its name by now.
+    pub(crate) number: u64,
     left: Option<(Hand, Handle, Option<Running>)>,
 }
 
@@ -138,8 +143,8 @@ pub(crate) type Keep<'a> = &'a mut dyn FnMut(Tree<Row>) -> Result<(), Errno>;
 /// are no conflicts.
 pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution, keep: Option<Keep<'_>>) -> Result<Outcome, Failure> {
     let (tree, base, rebased) = (inner.snapshot(), &inner.shared.base, OnceCell::new());
-    let list = inner.shared.identity();
-    let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), left }));
+    let (list, number) = (inner.shared.identity(), inner.branch_number());
+    let done = |left| Outcome::Done(Box::new(Done { list, branch: branch.to_owned(), number, left }));
     let hand = Hand::new(base.context()).map_err(Failure::of_staging("use"))?;
     let looked_at = |errno| Failure::new("look at", b"the base", errno);
     let mut plan = Plan::new(inner, &tree).map_err(looked_at)?;
@@ -211,9 +216,10 @@ pub(crate) fn recover(base: &Base) -> Result<Option<Done>, Failure> {
                 undo(&hand, &staging, &journal, base)?;
                 return Ok(None);
             }
-            _ => {}
+            _ => end(&hand, &staging, &journal)?,
         }
-        return Ok(Some(Done { list: journal.list, branch: journal.branch, left: Some((hand, staging, None)) }));
+        let Journal { list, branch, number, .. } = journal;
+        return Ok(Some(Done { list, branch, number, left: Some((hand, staging, None)) }));
     }
     leave(&hand, &staging, base).map_err(failed("remove"))?;
     Ok(None)
@@ -224,7 +230,7 @@ fn decide(branch: &str, plan: &Plan<'_>, hand: &Hand, staging: &Handle, running:
     write(hand, staging, OWNER, running.describe().as_bytes()).map_err(Failure::of_staging("write into"))?;
     // What is made in it has the lists and flags that the branch has given it.
     hand.inherit_nothing(staging).map_err(Failure::of_staging("change"))?;
-    let journal = Stage { hand, staging, plan }.fill(branch)?;
+    let journal = Stage { hand, staging, plan, are_states_synced: Cell::new(false) }.fill(branch)?;
     let bytes = journal.to_bytes().map_err(Failure::of_staging("write the journal in"))?;
     let decided = || {
         write(hand, staging, NEW_JOURNAL, &bytes)?;
@@ -257,9 +263,20 @@ fn finish(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Resu
     steps.change_nodes().map_err(Failure::decided)?;
     let done = || {
         sync(hand, staging)?;
-        move_journal(hand, staging, JOURNAL, DONE)
+        hand.rename((staging, JOURNAL.as_bytes()), (staging, DONE.as_bytes()))?;
+        steps.remove_seconds()?;
+        sync(hand, staging)
     };
     done().map_err(decided("write into"))
+}
+
+/// Removes the second names that a commit which is done has left, on disk.
+fn end(hand: &Hand, staging: &Handle, journal: &Journal) -> Result<(), Failure> {
+    let ended = || match (Steps { hand, staging, journal }).remove_seconds()? {
+        Removed::Some => sync(hand, staging),
+        Removed::Nothing => Ok(()),
+    };
+    ended().map_err(|errno| Failure::of_staging("write into")(errno).decided())
 }
 
 /// Moves all names back, and removes the staging directory.

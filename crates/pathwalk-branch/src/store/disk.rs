@@ -11,6 +11,7 @@
 //! is written at its end only.
 
 mod files;
+mod rows_file;
 mod segments;
 
 use std::collections::HashSet;
@@ -18,6 +19,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
@@ -56,6 +58,8 @@ pub struct DiskStore {
     segments: Segments,
     leases: Arc<Leases>,
     users: Arc<File>,
+    /// Whether rows were removed in large numbers, so that the file of the rows may be shorter.
+    is_collected: AtomicBool,
 }
 
 /// The number of the lease of the process that tries to be alone.
@@ -77,7 +81,7 @@ impl DiskStore {
         let rows = Mutex::new(Some(open_rows(&*files)?));
         let segments = Segments::new(Arc::clone(&files));
         let leases = Arc::new(Leases { file: leases, held: Mutex::default() });
-        Ok(DiskStore { files, rows, segments, leases, users: Arc::new(users) })
+        Ok(DiskStore { files, rows, segments, leases, users: Arc::new(users), is_collected: AtomicBool::new(false) })
     }
 
     fn rows(&self) -> Result<Arc<Database>, Errno> {
@@ -128,6 +132,14 @@ impl DiskStore {
     }
 }
 
+impl Drop for DiskStore {
+    fn drop(&mut self) {
+        if !self.is_collected.load(Relaxed) {
+            self.files.leave_rows();
+        }
+    }
+}
+
 impl std::fmt::Debug for DiskStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DiskStore").finish_non_exhaustive()
@@ -164,6 +176,8 @@ impl Store for DiskStore {
     }
 
     fn retain(&self, live: &[(BlobId, u64)]) -> Result<u64, Errno> {
+        // Relaxed: the end of the store comes after it.
+        self.is_collected.store(true, Relaxed);
         self.segments.retain(live)
     }
 }

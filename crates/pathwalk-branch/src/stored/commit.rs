@@ -119,12 +119,13 @@ impl Stored {
     /// part. If that fails, the next process does it, which finds what the commit has left.
     pub(crate) fn committed(&self, shared: &Arc<Shared>, done: Done) -> Result<(), Error> {
         let take = |step: &mut Step<'_>| self.take_from_branch(shared, step, &done.branch, None);
-        match self.drop_with(&shared.base, &done.branch, take) {
+        match self.drop_with(&shared.base, (&done.branch, Some(done.number)), take) {
             Ok(of) => {
                 of.map(|of| self.open.lock().remove(&of));
                 done.clean();
                 Ok(())
             }
+            // It was dropped before a crash, and another one may have its name.
             Err(Error::NoBranch(_)) => {
                 done.clean();
                 Ok(())

@@ -215,6 +215,42 @@ fn a_commit_that_failed_at_any_call_is_made_again() {
     assert!(again > 10);
 }
 
+#[test]
+fn what_a_commit_has_left_does_not_drop_a_new_branch_of_its_name() {
+    let calls = {
+        let mortal = Mortal::new(|_| ());
+        mortal.context.write("/first", "first").unwrap();
+        mortal.fs.start(Plan::from(u64::MAX, Fault::Error(Errno::EIO)));
+        mortal.branches.commit("work").unwrap();
+        mortal.fs.stop().calls
+    };
+    let mut left = 0;
+    for is_stored in [false, true] {
+        for call in calls - 12.. {
+            let (fs, store) = (Arc::new(Failing::new(Arc::new(MemFs::new()))), tempfile::tempdir().unwrap());
+            let base = Vfs::builder().build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+            let branches = if is_stored { open(base.clone(), &store) } else { Branches::new(base.clone()).unwrap() };
+            let fork = || Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+            fork().write("/first", "first").unwrap();
+            fs.start(Plan::from(call, Fault::Error(Errno::EIO)));
+            let committed = branches.commit("work");
+            if fs.stop().errors == 0 {
+                break;
+            }
+            // The end of its staging directory failed.
+            if committed.is_err() || base.lstat("/.pathwalk-commit").is_err() {
+                continue;
+            }
+            left += 1;
+            fork().write("/second", "second").unwrap();
+            branches.commit("work").unwrap_or_else(|error| panic!("stored: {is_stored}, failed at {call}: {error}"));
+            assert_eq!(base.read_to_string("/second").unwrap(), "second", "stored: {is_stored}, failed at {call}");
+            assert_eq!(base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT));
+        }
+    }
+    assert!(left > 2, "{left}");
+}
+
 /// Opens the branches of a base that are in a store.
 fn open(base: Context, store: &tempfile::TempDir) -> Branches {
     let store = DiskStore::open(store.path()).unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use pathwalk::MountFlags;
-use pathwalk_fuse::{CacheTimes, ExtendedAttributes, Opens, Reported};
+use pathwalk_fuse::{CacheTimes, ExtendedAttributes, Opens, Reported, Writes};
 use pathwalk_hostfs::Coherence;
 
 /// What `coherence=` may be.
@@ -67,6 +67,7 @@ pub(crate) struct Options {
     pub(crate) sync: bool,
     /// Whether the program is told of opens, if that is said.
     pub(crate) opens: Option<Opens>,
+    pub(crate) writes: Writes,
     pub(crate) extended_attributes: ExtendedAttributes,
     pub(crate) allow_other: bool,
     /// The name of the source that `mount(8)` shows.
@@ -156,6 +157,8 @@ const KNOWN: &[Known] = &[
     flag("async", Of::Whole, |options| options.sync = false),
     flag("open", Of::Whole, |options| options.opens = Some(Opens::Told)),
     flag("noopen", Of::Whole, |options| options.opens = Some(Opens::Untold)),
+    flag("writeback", Of::Whole, |options| options.writes = Writes::Back),
+    flag("nowriteback", Of::Whole, |options| options.writes = Writes::Through),
     flag("xattr", Of::Whole, |options| options.extended_attributes = ExtendedAttributes::Present),
     flag("noxattr", Of::Whole, |options| options.extended_attributes = ExtendedAttributes::Absent),
     flag("allow_other", Of::Whole, |options| options.allow_other = true),

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use pathwalk::Vfs;
 use pathwalk_bench::machine::escaped;
-use pathwalk_fuse::{MountError, Mounted, Opens};
+use pathwalk_fuse::{CacheTimes, MountError, Mounted, Opens, Writes};
 use pathwalk_hostfs::mountinfo::Line;
 use pathwalk_output::program;
 use rustix::fs::Mode;
@@ -56,6 +56,9 @@ pub(super) fn run(source: Source, name: &str, at: &Path, mut options: Options, g
     let Some(opens) = tree.opens.with(options.opens) else {
         bail!("the option \"noopen\" is for mem, and for root's mount of a directory in the mode exclusive, frozen or watch");
     };
+    if options.writes == Writes::Back && tree.times != CacheTimes::FOREVER {
+        bail!("the option \"writeback\" is for mem, and for a directory or a branch in the mode exclusive: others may change it");
+    }
     let mounted = pathwalk_fuse::mount(&tree.context, &at, &of_kernel(&options, &tree, opens, name)).map_err(advised)?;
     place::check_not_within(mounted.at(), &tree.hosts)?;
     let mounted = Arc::new(mounted);
@@ -107,6 +110,7 @@ fn of_kernel(options: &Options, tree: &super::tree::Tree, opens: Opens, name: &s
     of_kernel.times = tree.times;
     of_kernel.reported = tree.reported;
     of_kernel.opens = opens;
+    of_kernel.writes = options.writes;
     of_kernel.extended_attributes = options.extended_attributes;
     of_kernel.allow_other = options.allow_other;
     of_kernel.read_only = options.read_only || options.mode == Some(options::Mode::Frozen);

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use pathwalk::{Errno, FallocateFlags, File, OpenFlags, SyncWhat};
 
 use super::Call;
-use crate::Opens;
 use crate::abi::{
     CopyFileRange64Out, CopyFileRangeIn, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE, FSYNC_FDATASYNC, FallocateIn, FsyncIn, LseekIn,
-    LseekOut, OPEN_KILL_SUIDGID, Opcode, OpenIn, OpenOut, ReadIn, ReleaseIn, WRITE_KILL_SUIDGID, WriteIn, WriteOut,
+    LseekOut, OPEN_KILL_SUIDGID, Opcode, OpenIn, OpenOut, ReadIn, ReleaseIn, WRITE_CACHE, WRITE_KILL_SUIDGID, WriteIn, WriteOut,
 };
 use crate::askers::SetId;
 use crate::notice::Notice;
 use crate::opened::Opened;
 use crate::request::Body;
+use crate::{Opens, Writes};
 
 /// Returns the flags of an open, as far as the file system has to do with them. The kernel keeps
 /// `O_DIRECT` and `O_NONBLOCK` to itself.
@@ -35,6 +35,21 @@ pub(super) fn flags_of(raw: u32) -> OpenFlags {
         flags.set(here, raw.contains(there));
     }
     flags
+}
+
+impl Writes {
+    /// Opens a file by `open`, for what is done with it. A kernel that writes later reads the rest
+    /// of a page of which a part was written, and knows the end of the file itself. A file that
+    /// cannot be opened for that is opened as it was asked for.
+    pub(super) fn opened<T>(self, asked: OpenFlags, open: impl Fn(OpenFlags) -> Result<T, Errno>) -> Result<T, Errno> {
+        if self == Writes::Through || !asked.contains(OpenFlags::WRITE) {
+            return open(asked);
+        }
+        match open((asked | OpenFlags::READ) - OpenFlags::APPEND) {
+            Err(Errno::EACCES | Errno::EPERM) => open(asked),
+            opened => opened,
+        }
+    }
 }
 
 impl Call<'_> {
@@ -72,17 +87,20 @@ impl Call<'_> {
             return Ok(opened);
         }
         let handle = server.nodes.handle(node)?;
-        let opened = Arc::new(Opened::new(self.context(SetId::Kept).reopen(&handle, flags)?)?);
+        let writes = server.writes;
+        let context = if writes == Writes::Back { self.askers.own() } else { self.context(SetId::Kept) };
+        let opened = Arc::new(Opened::new(writes.opened(flags, |flags| context.reopen(&handle, flags))?)?);
         server.untold.keep(node, flags, Arc::clone(&opened));
         Ok(opened)
     }
 
     pub(super) fn open(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let OpenIn { flags, open_flags } = body.take()?;
-        let handle = self.node()?;
+        let (handle, writes) = (self.node()?, self.server.writes);
         let context = self.context(SetId::killed_if(open_flags & OPEN_KILL_SUIDGID != 0));
         // `O_EXCL` without `O_CREAT` is for block devices.
-        let file = context.reopen(&handle, flags_of(flags) - OpenFlags::EXCLUSIVE)?;
+        let flags = flags_of(flags) - OpenFlags::EXCLUSIVE;
+        let file = writes.opened(flags, |flags| context.reopen(&handle, flags))?;
         self.put_opened(file)
     }
 
@@ -136,7 +154,8 @@ impl Call<'_> {
         let data = body.bytes(size)?;
         let opened = self.opened(fh, self.header.nodeid, OpenFlags::WRITE | (flags_of(flags) & OpenFlags::APPEND))?;
         let set_id = SetId::killed_if(write_flags & WRITE_KILL_SUIDGID != 0);
-        let context = self.changer(opened.file.handle(), set_id)?;
+        let is_late = write_flags & WRITE_CACHE != 0;
+        let context = if is_late { self.askers.own() } else { self.changer(opened.file.handle(), set_id)? };
         // At the end of a file that is open for appending, which may be another one than the kernel
         // knows. So `RWF_NOAPPEND`, of which nothing is told, does nothing.
         let written = opened.file.by(context.credentials()).write_at(data, offset)?;

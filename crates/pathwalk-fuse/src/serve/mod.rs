@@ -21,7 +21,7 @@ use crate::reply::Reply;
 use crate::request::{Body, Request};
 use crate::times::Times;
 use crate::untold::Untold;
-use crate::{ExtendedAttributes, Ids, Opens, Options};
+use crate::{ExtendedAttributes, Ids, Opens, Options, Writes};
 
 mod attributes;
 mod data;
@@ -37,6 +37,7 @@ pub(crate) struct Server {
     pub(crate) files: OpenFiles,
     pub(crate) untold: Arc<Untold>,
     pub(crate) opens: Opens,
+    writes: Writes,
     extended_attributes: ExtendedAttributes,
     ids: Ids,
     pub(crate) times: Times,
@@ -57,6 +58,7 @@ impl Server {
             files: OpenFiles::new(),
             untold: Arc::default(),
             opens: options.opens,
+            writes: options.writes,
             extended_attributes: options.extended_attributes,
             ids: options.ids,
             times: Times::new(options),
@@ -215,6 +217,8 @@ impl Call<'_> {
                 Err(Errno::ENOSYS)
             }
             Opcode::Access | Opcode::Flush => Err(Errno::ENOSYS),
+            // The file system does not have the data yet, and would report holes in its place.
+            Opcode::Lseek if self.server.writes == Writes::Back => Err(Errno::ENOSYS),
             Opcode::Lookup => self.look_up(body),
             Opcode::Create => self.create(body),
             Opcode::TmpFile => self.tmpfile(body),

@@ -89,8 +89,11 @@ impl Call<'_> {
         let mut context = self.context(SetId::killed_if(create.open_flags & OPEN_KILL_SUIDGID != 0)).clone();
         context.umask(create.umask as u16 & 0o777);
         let flags = flags_of(create.flags) | OpenFlags::CREATE | OpenFlags::NOFOLLOW;
-        let file =
-            context.openat(&parent, name, OpenHow { flags, mode: create.mode as u16 & 0o7777, resolve: Resolve::empty() })?;
+        let mode = create.mode as u16 & 0o7777;
+        let file = self
+            .server
+            .writes
+            .opened(flags, |flags| context.openat(&parent, name, OpenHow { flags, mode, resolve: Resolve::empty() }))?;
         self.put_made(file)
     }
 
@@ -104,9 +107,12 @@ impl Call<'_> {
     pub(super) fn tmpfile(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
         let create: CreateIn = body.take()?;
         let parent = self.node()?;
-        let flags = flags_of(create.flags) | OpenFlags::TMPFILE;
-        let how = OpenHow { flags: flags - OpenFlags::CREATE, mode: create.mode as u16 & 0o7777, resolve: Resolve::empty() };
-        let file = self.maker(create.umask).reopen(&parent, how)?;
+        let flags = (flags_of(create.flags) | OpenFlags::TMPFILE) - OpenFlags::CREATE;
+        let (mode, maker) = (create.mode as u16 & 0o7777, self.maker(create.umask));
+        let file = self
+            .server
+            .writes
+            .opened(flags, |flags| maker.reopen(&parent, OpenHow { flags, mode, resolve: Resolve::empty() }))?;
         self.put_made(file)
     }
 

@@ -45,6 +45,11 @@ impl Case {
         self.dir.path().join(path)
     }
 
+    /// Returns the number of requests of a kind so far.
+    pub(crate) fn requests(&self, kind: &str) -> u64 {
+        self.mounted().operations().iter().filter(|of| of.name == kind).map(|of| of.count()).sum()
+    }
+
     pub(crate) fn mounted(&self) -> &Mounted {
         self.mounted.as_ref().unwrap()
     }

@@ -8,6 +8,9 @@
 //! Order of the checks for one link: `ELOOP` past 40, `protected_symlinks` for the last component,
 //! a mount that follows no links, the time of access, the body. Where a time of access may be due,
 //! the walk hands over: the locked walk stores it.
+//!
+//! A walk that starts again counts its links from zero. Linux goes on counting (`path_init` leaves
+//! `total_link_count`), so a walk of 21 to 40 links beside changes may be `ELOOP` there.
 
 use std::cell::Cell;
 

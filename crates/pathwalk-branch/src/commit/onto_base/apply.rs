@@ -19,6 +19,13 @@ const PIECE: usize = 1 << 16;
 /// What follows a name that is moved back beside its old place, before a number.
 const BESIDE: &[u8] = b".before-commit-";
 
+/// Whether there was something to be removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Removed {
+    Some,
+    Nothing,
+}
+
 /// The steps of one commit.
 pub(super) struct Steps<'a> {
     pub(super) hand: &'a Hand,
@@ -173,6 +180,21 @@ impl Steps<'_> {
             self.change(change).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Removes the second names of nodes, once these have their contents and attributes. That is a
+    /// change of nodes, too.
+    pub(super) fn remove_seconds(&self) -> Result<Removed, Errno> {
+        let mut removed = Removed::Nothing;
+        for change in &self.journal.nodes {
+            let Where::Staged(name) = &change.at else { continue };
+            match self.hand.context.unlinkat(self.staging, name, UnlinkFlags::empty()) {
+                Ok(()) => removed = Removed::Some,
+                Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(removed)
     }
 
     /// Reserves the space for new data, so that a lack of it ends the commit while it can be

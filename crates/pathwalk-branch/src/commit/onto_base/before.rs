@@ -1,5 +1,5 @@
 //! The nodes of the base that a commit touches, as they are before it: a file in the staging
-//! directory, from before the first of them is touched.
+//! directory, which is on disk before the first of them is touched.
 //!
 //! If the commit is not made, those that are as before are noted ([`Restored`]): their times of
 //! change are others. What always holds: that is done when nothing touches them any more, and
@@ -78,8 +78,7 @@ pub(super) fn note_restored(hand: &Hand, staging: &Handle, base: &Base) -> Resul
     if hand.find(staging, BEFORE.as_bytes())?.is_none() {
         return Ok(());
     }
-    // One that is cut off was not finished, so nothing was touched; or the power was lost, since it
-    // is not synced by itself. Then what was touched counts as changed.
+    // One that is cut off was not finished, so nothing was touched.
     let Ok((VERSION, states)) = postcard::from_bytes::<(u8, Vec<State>)>(&read(hand, staging, BEFORE)?) else { return Ok(()) };
     let mut pairs = Vec::new();
     for State { path, node, stamp, looks } in states.into_iter().filter(|state| is_path(&state.path)) {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::births::Births;
 
 /// The version of the format.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What is to be done, in this order.
 #[derive(Serialize, Deserialize, Default, Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Journal {
     pub(super) list: u64,
     /// The name of the branch.
     pub(super) branch: String,
+    /// The number of the branch, which no other one of the list ever has.
+    pub(super) number: u64,
     /// The names of nodes that get second ones in the staging directory, which could not be given
     /// before their flags are cleared.
     pub(super) links: Vec<Take>,
@@ -201,6 +203,6 @@ mod tests {
         }
         let bytes = Journal::default().to_bytes().expect("it is small");
         assert_eq!(Journal::from_bytes(&bytes[..bytes.len() - 1]).map(drop), Err(Errno::EINVAL));
-        assert_eq!(Journal::from_bytes(&[&[2], &bytes[1..]].concat()).map(drop), Err(Errno::EINVAL));
+        assert_eq!(Journal::from_bytes(&[&[VERSION + 1], &bytes[1..]].concat()).map(drop), Err(Errno::EINVAL));
     }
 }

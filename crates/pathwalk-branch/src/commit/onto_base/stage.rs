@@ -7,6 +7,7 @@
 mod new_nodes;
 mod settings;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pathwalk::{AtFlags, Errno, File, FileType, Handle, LinkFlags};
@@ -15,7 +16,7 @@ use super::before;
 use super::hand::{Hand, reserve};
 use super::journal::{Before, Fill, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
 use super::plan::{Changed, Gone, Plan};
-use super::{Failure, has_forbidding_flags};
+use super::{Failure, has_forbidding_flags, sync};
 use crate::branch::{BaseFiles, record};
 use crate::diff::Aspects;
 use crate::extents::Extents;
@@ -30,6 +31,8 @@ pub(super) struct Stage<'a> {
     pub(super) hand: &'a Hand,
     pub(super) staging: &'a Handle,
     pub(super) plan: &'a Plan<'a>,
+    /// Whether what is written down of nodes, as they are before, is on disk.
+    pub(super) are_states_synced: Cell<bool>,
 }
 
 /// The identities of new nodes, but for spare files in new directories, and for each node that gets
@@ -77,6 +80,7 @@ impl Stage<'_> {
         Ok(Journal {
             list: self.plan.inner.shared.identity(),
             branch: branch.to_owned(),
+            number: self.plan.inner.branch_number(),
             links,
             takes,
             puts,
@@ -240,9 +244,13 @@ impl Stage<'_> {
         self.hand.context.linkat(dir, name, self.staging, to, LinkFlags::empty())
     }
 
-    /// Adds a name in the staging directory of a node that the base has.
+    /// Adds a name in the staging directory of a node that the base has. Its time of change must
+    /// not be on disk before what says how the node was.
     fn link_of_base(&self, number: u64, name: &str) -> Result<(), Errno> {
         let node = self.plan.copied_from(number)?;
+        if !self.are_states_synced.replace(true) {
+            sync(self.hand, self.staging)?;
+        }
         // By the node itself: the base may have removed the name by which it was found.
         match self.hand.context.linkat(&node, "", self.staging, name, LinkFlags::EMPTY_PATH) {
             Ok(()) => return Ok(()),

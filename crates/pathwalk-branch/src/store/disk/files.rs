@@ -5,15 +5,20 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError};
 use rustix::fs::FallocateFlags;
+
+use super::rows_file::RowsFile;
 
 /// The files of a store.
 pub(super) trait Files: Send + Sync {
     /// Opens the database, which is made if it is missing.
     fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError>;
+
+    /// Lets the close of the database, which is the next that is done with it, write nothing.
+    fn leave_rows(&self);
 
     /// Makes a segment. Its name is durable afterwards.
     fn create(&self, number: u32) -> io::Result<Arc<dyn Segment>>;
@@ -49,6 +54,7 @@ pub(super) trait Segment: Send + Sync {
 pub(super) struct HostFiles {
     directory: PathBuf,
     segments: PathBuf,
+    are_rows_left: Arc<AtomicBool>,
 }
 
 impl HostFiles {
@@ -59,7 +65,7 @@ impl HostFiles {
         let has_rows = std::fs::metadata(directory.join("rows")).is_ok_and(|rows| rows.len() > 0);
         let is_synced = has_rows && segments.is_dir();
         std::fs::create_dir_all(&segments)?;
-        let files = HostFiles { directory: directory.to_owned(), segments };
+        let files = HostFiles { directory: directory.to_owned(), segments, are_rows_left: Arc::default() };
         if !is_synced {
             sync_directory(&files.directory)?;
         }
@@ -71,17 +77,18 @@ impl HostFiles {
     }
 
     /// Opens the file of the database.
-    pub(super) fn rows_file(&self) -> io::Result<File> {
+    pub(super) fn rows_file(&self) -> Result<RowsFile, DatabaseError> {
         let path = self.directory.join("rows");
         let existing = OpenOptions::new().read(true).write(true).open(&path);
-        match existing {
+        let file = match existing {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
                 sync_directory(&self.directory)?;
-                Ok(file)
+                file
             }
-            opened => opened,
-        }
+            opened => opened?,
+        };
+        RowsFile::new(file, &self.are_rows_left)
     }
 }
 
@@ -91,7 +98,12 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 impl Files for HostFiles {
     fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError> {
-        builder.create_with_backend(FileBackend::new(self.rows_file()?)?)
+        builder.create_with_backend(self.rows_file()?)
+    }
+
+    fn leave_rows(&self) {
+        // Relaxed: the thread that has set it closes the database.
+        self.are_rows_left.store(true, Relaxed);
     }
 
     fn create(&self, number: u32) -> io::Result<Arc<dyn Segment>> {

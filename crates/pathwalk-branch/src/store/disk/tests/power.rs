@@ -1,9 +1,9 @@
 //! Losses of power at every write of random histories.
 //!
 //! `PATHWALK_STORE_HISTORIES` is the number of histories. In each, branches are changed, synced,
-//! forked, committed and dropped. For each write, the store is opened as a loss of power after it
-//! leaves it. It then has all branches as they were after the last operation that was done, or
-//! after the one that was under way.
+//! forked, committed and dropped, and the store is closed and opened. For each write, the store is
+//! opened as a loss of power after it leaves it. It then has all branches as they were after the
+//! last operation that was done, or after the one that was under way.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -82,13 +82,21 @@ struct Happened {
 fn happen(base: &Context, random: &mut Rng, operations: usize) -> Happened {
     let directory = tempfile::tempdir().expect("there is room");
     let history = History::default();
-    let branches = open(Arc::new(Recorded::open(directory.path(), &history)), directory.path(), base);
+    let open = || open(Arc::new(Recorded::open(directory.path(), &history)), directory.path(), base);
+    let mut branches = open();
     let (mut now, mut next) = (State::new(), 0);
     let mut states = vec![(history.lock().len(), now.clone())];
     let mut used: BTreeMap<String, (Context, Option<String>)> = BTreeMap::new();
     for _ in 0..operations {
         if random.u8(..4) == 0 {
             branches.collect().expect("all of it can be read");
+        }
+        if random.u8(..4) == 0 {
+            // The store is closed, and opened again.
+            let parents: Vec<_> = std::mem::take(&mut used).into_iter().map(|(name, (_, parent))| (name, parent)).collect();
+            drop(branches);
+            branches = open();
+            used.extend(parents.into_iter().map(|(name, parent)| (name.clone(), (context(&branches, &name), parent))));
         }
         let names: Vec<_> = used.keys().cloned().collect();
         let parents = |name: &String| used.values().any(|(_, parent)| parent.as_ref() == Some(name));
