@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use pathwalk::{Capabilities, Context, Credentials, Vfs};
 use pathwalk_bench::machine::{BUDGET, escaped};
 use pathwalk_branch::{BaseChanges, Branches, DiskStore, Options};
-use pathwalk_hostfs::{Coherence, HostFs};
+use pathwalk_hostfs::{Coherence, HostFs, SyncAtEnd};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 /// A base and its store.
@@ -53,15 +53,13 @@ impl Place {
     /// base, those of a commit for one, are passed on to nothing.
     pub(crate) fn open_unmounted(&self, missing: Missing) -> anyhow::Result<Branches> {
         let base = self.base(Coherence::Exclusive, None)?;
-        // Its end would wait until the disk has all that any program has written there. A commit
-        // has waited for what it has changed.
-        std::mem::forget(base.clone());
         self.open_with(base, BaseChanges::AskEachTime, missing)
     }
 
-    /// Returns a context on the base.
+    /// Returns a context on the base. Commits alone change it, and each syncs what it has changed,
+    /// but for the removal of what it has left, which the next one does if it is lost.
     fn base(&self, coherence: Coherence, budget: Option<u64>) -> anyhow::Result<Context> {
-        let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence);
+        let fs = HostFs::open_writable(&self.base)?.with_coherence(coherence).with_sync_at_end(SyncAtEnd::Never);
         let base = Vfs::builder().budget(budget.unwrap_or(BUDGET)).build(fs);
         Ok(base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(owner()?))
     }
