@@ -201,7 +201,8 @@ fn check(
     found: &mut Found,
 ) {
     let mut contents = contents;
-    if random.u8(..6) == 0 {
+    // The undo of a moved file has a known limit then, which docs/branch.md names.
+    if way.committed == Committed::AsWhole && random.u8(..6) == 0 {
         let on = On::start(disks, way, &contents).unwrap();
         drop(on.open(on.context()));
         let history = on.machine.history.lock().clone();
@@ -270,7 +271,8 @@ fn a_commit_in_which_the_power_is_lost_is_whole_or_not_there() {
         let way = Way::random(&mut random, kind);
         let happened = match happen(&disks, way, &mut random) {
             Ok(happened) => happened,
-            Err(why) => return skipped(what, &why),
+            Err(why) if round == 0 => return skipped(what, &why),
+            Err(why) => panic!("round {round}: {why}"),
         };
         let (mut during, all) = (During::new(happened.begin.clone()), happened.history.len() + 1);
         for writes in 0..all {
