@@ -140,3 +140,26 @@ fn open_files_stay_through_a_rebase_onto_the_base() {
         ground.branches.commit("step").unwrap();
     }
 }
+
+#[test]
+fn a_file_of_which_both_have_removed_one_of_two_names_is_gone() {
+    for by_rebase in [false, true] {
+        for ground in Ground::each(|base| {
+            fill(base);
+            base.link("/a", "/z").unwrap();
+        }) {
+            let step = ground.fork(None, "step");
+            step.remove_file("/a").unwrap();
+            ground.base.remove_file("/z").unwrap();
+            ground.branches.catch_up();
+            if by_rebase {
+                let rebased = ground.branches.rebase("step", &Resolution::default());
+                rebased.unwrap_or_else(|error| panic!("on {}: {error}", ground.name));
+                assert!(step.lstat("/a").is_err() && step.lstat("/z").is_err());
+            }
+            let committed = ground.branches.commit("step");
+            committed.unwrap_or_else(|error| panic!("by rebase {by_rebase}, on {}: {error}", ground.name));
+            assert!(ground.base.lstat("/a").is_err() && ground.base.lstat("/z").is_err());
+        }
+    }
+}

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pathwalk::{Errno, FileType};
+use pathwalk::{Errno, FileType, Handle};
 
 use super::super::checks::shows_changed_base;
 use super::super::links;
@@ -110,7 +110,30 @@ impl Moving<'_> {
         self.renew_places();
         let all = self.tree.range(b"").filter_map(|(key, _)| rows::parts(key));
         let changed = all.filter(|(_, tag, _)| *tag == Tag::Record).map(|(number, ..)| number).collect();
-        links::count(self.inner, &mut self.tree, &changed, orphans)
+        let before = self.tree.clone();
+        links::count(self.inner, &mut self.tree, &changed, orphans)?;
+        self.renew_last_names(&before)
+    }
+
+    /// Lets the names that the branch has removed be compared with what the base has under them
+    /// now, of nodes that have lost their last name only with what the base has removed.
+    fn renew_last_names(&mut self, before: &Tree<Row>) -> Result<(), Errno> {
+        let lived = |number| record(before, number).is_some_and(|record| record.attributes.nlink > 0);
+        let merged = self.tree.clone();
+        let plan = Plan::of(self.inner, &merged);
+        for (key, Entry { target, hides }) in entries(&merged) {
+            let Some(hidden) = hides.filter(|hidden| lived(hidden.target.number) && !self.lives(hidden.target.number)) else {
+                continue;
+            };
+            let Some((dir, _, rest)) = rows::parts(key) else { continue };
+            let name = rows::hash_and_name(rest).map(|(_, name)| name);
+            let now = name.map_or(Ok(None), |name| now_at(&plan, dir, name))?;
+            if let Some(node) = now.filter(|_| target.is_none()) {
+                let hides = Some(Hidden { target: hidden.target, stamp: plan.stamp(&node)? });
+                self.tree.insert(key, Row::Entry(Entry { target, hides }));
+            }
+        }
+        Ok(())
     }
 
     /// Notes the places of nodes that are where the base has them.
@@ -294,18 +317,12 @@ impl Moving<'_> {
                 self.tree.remove(&key);
                 continue;
             }
-            let now = match record(&merged, dir) {
+            if record(&merged, dir).is_none() {
                 // Names of the base that were moved into a directory of which no more is known.
-                None => {
-                    self.tree.remove(&key);
-                    continue;
-                }
-                Some(Record { origin: None, .. }) => None,
-                Some(Record { origin: Some(origin), .. }) => match plan.node_of(origin)? {
-                    Some((handle, _)) => plan.base.lookup(&handle, &name)?,
-                    None => None,
-                },
-            };
+                self.tree.remove(&key);
+                continue;
+            }
+            let now = now_at(&plan, dir, &name)?;
             let hides = match &now {
                 None => None,
                 Some(node) => {
@@ -332,6 +349,15 @@ impl Moving<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns what the base has under a name now, in a directory that the tree has.
+fn now_at(plan: &Plan<'_>, dir: u64, name: &[u8]) -> Result<Option<Handle>, Errno> {
+    let Some(Record { origin: Some(origin), .. }) = record(plan.tree, dir) else { return Ok(None) };
+    match plan.node_of(origin)? {
+        Some((handle, _)) => plan.base.lookup(&handle, name),
+        None => Ok(None),
     }
 }
 
