@@ -8,7 +8,7 @@ mod common;
 use common::trees::{self, change, change_more, differences, look, look_closely};
 use common::{Ground, names};
 use fastrand::Rng;
-use pathwalk::Context;
+use pathwalk::{Context, OpenFlags};
 use pathwalk_branch::{Answer, Change, Error, Resolution};
 
 fn paths(ground: &Ground, name: &str) -> Vec<String> {
@@ -163,6 +163,26 @@ fn a_part_has_the_conflicts_of_its_paths() {
         assert_eq!(paths(&ground, "work"), ["/one"]);
         ground.branches.commit_paths("work", &["/one"], &Resolution::all(Answer::Ours)).unwrap();
         assert_eq!((ground.base.read_to_string("/one").unwrap(), paths(&ground, "work")), ("branch".to_owned(), vec![]));
+    }
+}
+
+#[test]
+fn a_changed_file_goes_with_a_copy_of_what_it_was() {
+    for ground in Ground::each(|base| base.write("/file", "of the base").unwrap()) {
+        let work = ground.fork(None, "work");
+        // The copy shares the data.
+        let from = work.open("/file", OpenFlags::READ).unwrap();
+        let to = work.open("/copy", OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+        assert_eq!(from.copy_file_range(Some(0), &to, Some(0), 11), Ok(11));
+        drop((from, to));
+        work.write("/file", "of the branch").unwrap();
+        drop(work);
+        let Err(Error::Together { path, with }) = commit(&ground, &["/file"]) else { panic!("{}", ground.name) };
+        assert_eq!((&*path, &*with), (&b"/file"[..], &b"/copy"[..]));
+        commit(&ground, &["/copy"]).unwrap();
+        commit(&ground, &["/file"]).unwrap();
+        assert_eq!(ground.base.read_to_string("/copy").unwrap(), "of the base");
+        assert_eq!(ground.base.read_to_string("/file").unwrap(), "of the branch");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pathwalk::FileType;
+use pathwalk::{Errno, FileType};
 
 use super::commit::recover;
 use super::{Branch, Branches, Listed, Table, find};
@@ -10,9 +10,9 @@ use crate::branch::Inner;
 use crate::commit::onto_base;
 use crate::commit::resolution::Resolution;
 use crate::commit::resolve::part::{Taken, take_back};
-use crate::diff::Change;
+use crate::diff::{Change, Paths};
 use crate::error::Error;
-use crate::rows::Row;
+use crate::rows::{self, Extent, Row, What};
 use crate::tree::Tree;
 
 impl Branches {
@@ -24,7 +24,8 @@ impl Branches {
     ///
     /// Nothing is done where that would take apart what hangs together
     /// ([`Together`](Error::Together)): the two paths of a rename, all new names of a file, a new
-    /// or removed directory and what is in it. A directory that was renamed and is not among the
+    /// or removed directory and what is in it, a changed file of the base and a copy of what it was
+    /// that is in the rest. A directory that was renamed and is not among the
     /// paths stays where it was, and what was changed in it is changed there.
     ///
     /// The commit, and the branch without what was committed, are durable together. Then the branch
@@ -82,7 +83,7 @@ impl Branches {
         }
         let mut table = self.table.lock();
         let of = find(&table, name)?;
-        let (tree, rest) = parts(&of.branch.0, &of.forked, paths)?;
+        let (tree, rest) = parts(&of.branch.0, (of.parent.as_deref(), &of.forked), paths)?;
         let listed = Listed {
             branch: Branch(Inner::new(&self.shared, tree, None)),
             parent: of.parent.clone(),
@@ -106,8 +107,12 @@ impl Branches {
 }
 
 /// Returns what a branch changed at these paths, and what it changed elsewhere, both since this
-/// state.
-pub(crate) fn parts(branch: &Inner, forked: &Tree<Row>, paths: &[&[u8]]) -> Result<(Tree<Row>, Tree<Row>), Error> {
+/// state of its parent, or of the base.
+pub(crate) fn parts(
+    branch: &Inner,
+    (parent, forked): (Option<&str>, &Tree<Row>),
+    paths: &[&[u8]],
+) -> Result<(Tree<Row>, Tree<Row>), Error> {
     let ours = branch.without_orphans(branch.snapshot(), &BTreeSet::new());
     let changes = crate::diff::changes(&branch.shared, forked, &ours);
     for path in paths {
@@ -138,7 +143,43 @@ pub(crate) fn parts(branch: &Inner, forked: &Tree<Row>, paths: &[&[u8]]) -> Resu
         };
         Err(Error::Together { path, with })
     };
-    Ok((without(&|of| !is_chosen(of))?, without(&is_chosen)?))
+    let (part, rest) = (without(&|of| !is_chosen(of))?, without(&is_chosen)?);
+    if parent.is_none()
+        && let Some((changed, shown)) = shown_of_changed(branch, &part, &rest).map_err(Error::base("look at the base"))?
+    {
+        let paths_of = Paths::new(&branch.shared, &ours);
+        let path = |number| paths_of.of(number);
+        let path_of_changed = path(changed).or_else(|| Some((*paths.first()?).into()));
+        return Err(Error::Together { path: path_of_changed.unwrap_or_default(), with: path(shown).unwrap_or_default() });
+    }
+    Ok((part, rest))
+}
+
+/// Returns a file of the base that a part changes, and another file, in the rest, that shows data
+/// of it: a copy, say. That data is gone once the part is committed onto the base.
+fn shown_of_changed(branch: &Inner, part: &Tree<Row>, rest: &Tree<Row>) -> Result<Option<(u64, u64)>, Errno> {
+    let mut touched = BTreeSet::new();
+    for (key, row) in part.range(b"") {
+        match row {
+            Row::Entry(entry) => {
+                touched.extend(entry.target.into_iter().chain(entry.hides.map(|hidden| hidden.target)).map(|to| to.number));
+            }
+            Row::Record(_) => touched.extend(rows::parts(key).map(|(number, ..)| number)),
+            _ => {}
+        }
+    }
+    for (key, row) in rest.range(b"") {
+        let (Some((number, ..)), Row::Extent(Extent { what: What::Base(origin, _), .. })) = (rows::parts(key), row) else {
+            continue;
+        };
+        // What the base has no longer shows nothing, whatever is committed.
+        let Ok(node) = origin.handle(&branch.shared.base) else { continue };
+        let of = branch.number(rest, &node)?;
+        if of != number && touched.contains(&of) {
+            return Ok(Some((of, number)));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns whether a path is another one, or below it.

@@ -33,11 +33,12 @@ impl Stored {
         let action = "store a part of the branch";
         let failed = || store_error(action);
         let branch = self.get(shared, name)?;
-        let forked = {
+        let (parent, forked) = {
             let snapshot = self.snapshot()?;
-            self.load(&shared.base, &*snapshot, self.row(&*snapshot, name)?.forked).map_err(failed())?
+            let row = self.row(&*snapshot, name)?;
+            (row.parent, self.load(&shared.base, &*snapshot, row.forked).map_err(failed())?)
         };
-        let (tree, rest) = parts(&branch.0, &forked, paths)?;
+        let (tree, rest) = parts(&branch.0, (parent.as_deref(), &forked), paths)?;
         self.change(&shared.base, action, |step| {
             let row = step.branch(name).map_err(failed())?.ok_or_else(|| Error::NoBranch(name.to_owned()))?;
             let OfBranch { id: of, parent, forked, .. } = row;
