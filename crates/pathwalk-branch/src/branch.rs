@@ -113,6 +113,7 @@ pub(crate) struct Inner {
     device: Device,
     /// Where it is stored, if it outlives the process.
     home: Option<Home>,
+    /// A number that no other branch of the list ever has.
     number: u64,
     /// The number of changes, and of attempts at one.
     changes: AtomicU64,

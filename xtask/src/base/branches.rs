@@ -173,10 +173,8 @@ fn without_seeks_in_space_of_the_base(program: &mut Program) {
     let base = program.steps.iter().position(is_mount).unwrap_or(program.steps.len());
     let reserves = |steps: &[Step]| steps.iter().any(|step| super::allocates(&step.op));
     if reserves(&program.steps[..base]) && reserves(&program.steps[base..]) {
-        let mut at = 0..program.steps.len();
-        program.steps.retain(|step| {
-            at.next().is_some_and(|at| at < base) || !matches!(step.op, Op::SeekData { .. } | Op::SeekHole { .. })
-        });
+        let on_branches = program.steps.split_off(base).into_iter();
+        program.steps.extend(on_branches.filter(|step| !matches!(step.op, Op::SeekData { .. } | Op::SeekHole { .. })));
     }
 }
 

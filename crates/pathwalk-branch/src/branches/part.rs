@@ -25,8 +25,8 @@ impl Branches {
     /// Nothing is done where that would take apart what hangs together
     /// ([`Together`](Error::Together)): the two paths of a rename, all new names of a file, a new
     /// or removed directory and what is in it, a changed file of the base and a copy of what it was
-    /// that is in the rest. A directory that was renamed and is not among the
-    /// paths stays where it was, and what was changed in it is changed there.
+    /// that is in the rest. A directory that was renamed and is not among the paths stays where it
+    /// was, and what was changed in it is changed there.
     ///
     /// The commit, and the branch without what was committed, are durable together. Then the branch
     /// takes over what was committed; after a crash in between, a rebase does it.
@@ -147,10 +147,10 @@ pub(crate) fn parts(
     if parent.is_none()
         && let Some((changed, shown)) = shown_of_changed(branch, &part, &rest).map_err(Error::base("look at the base"))?
     {
-        let paths_of = Paths::new(&branch.shared, &ours);
-        let path = |number| paths_of.of(number);
-        let path_of_changed = path(changed).or_else(|| Some((*paths.first()?).into()));
-        return Err(Error::Together { path: path_of_changed.unwrap_or_default(), with: path(shown).unwrap_or_default() });
+        let path_of = |number| Paths::new(&branch.shared, &ours).of(number);
+        // A file that was removed has none.
+        let path = path_of(changed).unwrap_or_else(|| paths.first().copied().unwrap_or(b"/").into());
+        return Err(Error::Together { path, with: path_of(shown).unwrap_or_default() });
     }
     Ok((part, rest))
 }
@@ -172,8 +172,11 @@ fn shown_of_changed(branch: &Inner, part: &Tree<Row>, rest: &Tree<Row>) -> Resul
         let (Some((number, ..)), Row::Extent(Extent { what: What::Base(origin, _), .. })) = (rows::parts(key), row) else {
             continue;
         };
-        // What the base has no longer shows nothing, whatever is committed.
-        let Ok(node) = origin.handle(&branch.shared.base) else { continue };
+        let node = match origin.handle(&branch.shared.base) {
+            // What the base has no longer shows nothing, whatever is committed.
+            Err(Errno::ESTALE) => continue,
+            found => found?,
+        };
         let of = branch.number(rest, &node)?;
         if of != number && touched.contains(&of) {
             return Ok(Some((of, number)));

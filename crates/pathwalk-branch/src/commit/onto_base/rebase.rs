@@ -121,16 +121,14 @@ impl Moving<'_> {
         let lived = |number| record(before, number).is_some_and(|record| record.attributes.nlink > 0);
         let merged = self.tree.clone();
         let plan = Plan::of(self.inner, &merged);
-        for (key, Entry { target, hides }) in entries(&merged) {
-            let Some(hidden) = hides.filter(|hidden| lived(hidden.target.number) && !self.lives(hidden.target.number)) else {
-                continue;
-            };
+        for (key, entry) in entries(&merged).filter(|(_, entry)| entry.target.is_none()) {
+            let is_last = |hidden: &Hidden| lived(hidden.target.number) && !self.lives(hidden.target.number);
+            let Some(Hidden { target, .. }) = entry.hides.filter(is_last) else { continue };
             let Some((dir, _, rest)) = rows::parts(key) else { continue };
-            let name = rows::hash_and_name(rest).map(|(_, name)| name);
-            let now = name.map_or(Ok(None), |name| now_at(&plan, dir, name))?;
-            if let Some(node) = now.filter(|_| target.is_none()) {
-                let hides = Some(Hidden { target: hidden.target, stamp: plan.stamp(&node)? });
-                self.tree.insert(key, Row::Entry(Entry { target, hides }));
+            let Some((_, name)) = rows::hash_and_name(rest) else { continue };
+            if let Some(node) = now_at(&plan, dir, name)? {
+                let hides = Some(Hidden { target, stamp: plan.stamp(&node)? });
+                self.tree.insert(key, Row::Entry(Entry { target: None, hides }));
             }
         }
         Ok(())
