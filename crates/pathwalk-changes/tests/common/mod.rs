@@ -301,6 +301,14 @@ impl Scene {
         Scene { branches, parent, old, new, changes }
     }
 
+    /// Calls a function with a copy of what the branch was forked from, and drops it afterwards.
+    pub(crate) fn on_copy<T>(&self, go: impl FnOnce(&Context) -> T) -> T {
+        const NAME: &str = "for a while";
+        let done = go(&self.copy(NAME));
+        self.branches.drop(NAME).expect("it is there");
+        done
+    }
+
     /// Returns a copy of what the branch was forked from.
     pub(crate) fn copy(&self, name: &str) -> Context {
         context(self.branches.fork(self.parent, name).expect("the name is free"))
