@@ -5,7 +5,8 @@
 //! else by the path that it had when it was stored, through no link. What is found is the node if
 //! its type, its number and its time of birth are the same; where there is no time of birth, also
 //! its generation. Where times of birth may change (see [`Births`]), they are not compared. The
-//! search is done when the node is first needed.
+//! search is done when the node is first needed. What a commit onto the base is about to move is
+//! stored with the path that it gets.
 //!
 //! What always holds: an origin is not changed once it was made, but for what is known of it.
 
@@ -36,6 +37,8 @@ pub(crate) struct Origin {
     pub(crate) extras: Vec<(KeyBytes, Row)>,
     /// The way by which it was found, if it was found by a name.
     pub(crate) way: Option<Arc<Way>>,
+    /// The path by which it is found after a commit, where that takes away the one that it had.
+    path_to_come: OnceLock<Box<[u8]>>,
 }
 
 /// What leads to a node of the base again.
@@ -75,13 +78,33 @@ impl Origin {
     /// Creates the origin of a node that was found now, as far as an extent needs it.
     pub(crate) fn new(node: Handle, attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
         let (flags, extras, row) = (InodeFlags::empty(), Vec::new(), AtomicU64::new(0));
-        Origin { node: OnceLock::from(node), trace: None, row, attributes, flags, cookie, extras, way: None }
+        Origin {
+            node: OnceLock::from(node),
+            trace: None,
+            row,
+            attributes,
+            flags,
+            cookie,
+            extras,
+            way: None,
+            path_to_come: OnceLock::new(),
+        }
     }
 
     /// Creates one that was stored in this row.
     pub(crate) fn stored(row: u64, trace: Trace, attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
         let (flags, extras, row) = (InodeFlags::empty(), Vec::new(), AtomicU64::new(row));
-        Origin { node: OnceLock::new(), trace: Some(trace), row, attributes, flags, cookie, extras, way: None }
+        Origin {
+            node: OnceLock::new(),
+            trace: Some(trace),
+            row,
+            attributes,
+            flags,
+            cookie,
+            extras,
+            way: None,
+            path_to_come: OnceLock::new(),
+        }
     }
 
     /// Returns the stamp of the node as it was.
@@ -103,7 +126,11 @@ impl Origin {
     /// Returns the node: `ESTALE` if the base has it no longer.
     pub(crate) fn handle(&self, base: &Base) -> Result<Handle, Errno> {
         if let Some(node) = self.node.get() {
-            return Ok(node.clone());
+            // The name by which it was found may have gone with the commit that has moved it.
+            return match self.path_to_come.get() {
+                Some(path) if base.path(node).is_none() => self.again(base, node, path),
+                _ => Ok(node.clone()),
+            };
         }
         let trace = self.trace.as_ref().ok_or(Errno::ESTALE)?;
         let found = self.find(base, trace)?;
@@ -113,6 +140,26 @@ impl Origin {
     /// Returns the node if it was looked for before.
     pub(crate) fn known_handle(&self) -> Option<&Handle> {
         self.node.get()
+    }
+
+    /// Notes the path by which it is found after a commit, unless one was noted before.
+    pub(crate) fn set_path_to_come(&self, path: Box<[u8]>) {
+        _ = self.path_to_come.set(path);
+    }
+
+    /// Returns whether it has a name that neither its trace nor the caches lead to, as far as can
+    /// be told: one without any may be among them.
+    pub(crate) fn is_lost(&self, base: &Base) -> Result<bool, Errno> {
+        if self.attributes.kind == FileType::Directory || self.attributes.nlink < 2 {
+            return Ok(false);
+        }
+        match self.handle(base) {
+            Err(Errno::ESTALE) => Ok(true),
+            found => {
+                let found = found?;
+                Ok(base.path(&found).is_none() && found.attributes()?.nlink > 0)
+            }
+        }
     }
 
     /// Returns whether a node of the base is this one. One that was stored, and that its trace does
@@ -146,15 +193,17 @@ impl Origin {
         }
     }
 
-    fn find_by_path(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
-        let path = trace.path.as_deref().ok_or(Errno::ESTALE)?;
-        let mut found = base.root().clone();
-        for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            if found.kind() != FileType::Directory {
-                return Err(Errno::ESTALE);
-            }
-            found = base.lookup(&found, name)?.ok_or(Errno::ESTALE)?;
+    /// Returns a node by the name that a path has for it, if it is there.
+    fn again(&self, base: &Base, node: &Handle, path: &[u8]) -> Result<Handle, Errno> {
+        match at(base, path) {
+            Ok(found) if found.node_id() == node.node_id() => Ok(found),
+            Err(errno @ (Errno::EIO | Errno::ENOMEM)) => Err(errno),
+            _ => Ok(node.clone()),
         }
+    }
+
+    fn find_by_path(&self, base: &Base, trace: &Trace) -> Result<Handle, Errno> {
+        let found = at(base, trace.path.as_deref().ok_or(Errno::ESTALE)?)?;
         if self.is(base, &found, trace)? { Ok(found) } else { Err(Errno::ESTALE) }
     }
 
@@ -177,11 +226,23 @@ impl Origin {
                     Err(errno @ (Errno::EIO | Errno::ENOMEM)) => return Err(errno),
                     handle => handle.ok(),
                 },
-                path: base.path(node),
+                path: self.path_to_come.get().cloned().or_else(|| base.path(node)),
                 generation: if self.attributes.btime.is_none() { base.generation(node).ok() } else { None },
             },
             (None, Some(trace)) => trace.clone(),
             (None, None) => Trace { handle: None, path: None, generation: None },
         })
     }
+}
+
+/// Returns the node at a path of the base, through no link: `ESTALE` if there is none.
+fn at(base: &Base, path: &[u8]) -> Result<Handle, Errno> {
+    let mut found = base.root().clone();
+    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        if found.kind() != FileType::Directory {
+            return Err(Errno::ESTALE);
+        }
+        found = base.lookup(&found, name)?.ok_or(Errno::ESTALE)?;
+    }
+    Ok(found)
 }

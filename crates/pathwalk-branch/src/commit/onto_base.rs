@@ -38,6 +38,7 @@ mod journal;
 mod owner;
 mod plan;
 mod rebase;
+mod search;
 mod since;
 mod stage;
 mod undo;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
-use pathwalk_branch::{Branches, DiskStore, Error, Options, Resolution};
+use pathwalk_branch::{Branches, DiskStore, Error, Options};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
@@ -252,81 +252,7 @@ fn what_a_commit_has_left_does_not_drop_a_new_branch_of_its_name() {
 }
 
 /// Opens the branches of a base that are in a store.
-fn open(base: Context, store: &tempfile::TempDir) -> Branches {
+pub(crate) fn open(base: Context, store: &tempfile::TempDir) -> Branches {
     let store = DiskStore::open(store.path()).unwrap();
     Branches::open(base, Options::default().sync_every(None), store).unwrap()
-}
-
-/// Commits a branch so that it can be taken back, or takes it back, and is killed at a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Killed {
-    Commit,
-    Undo,
-}
-
-#[test]
-fn a_commit_that_can_be_undone_and_its_undo_are_killed_at_any_call() {
-    let step = if std::env::var_os("PATHWALK_BRANCH_KILLS").is_some() { 1 } else { 23 };
-    for killed in [Killed::Commit, Killed::Undo] {
-        let (mut not_there, mut whole) = (0, 0);
-        for call in (fastrand::usize(..step)..).step_by(step).map(|call| call as u64) {
-            let (store, what) = (tempfile::tempdir().unwrap(), format!("{killed:?} killed at {call}"));
-            let fs = Arc::new(Failing::new(Arc::new(MemFs::new())));
-            let context =
-                |fs: &Arc<Failing<Arc<MemFs>>>| Vfs::builder().build(Arc::clone(fs)).unwrap().context(Credentials::root());
-            let reborn = || Vfs::builder().build(Arc::clone(fs.inner())).unwrap().context(Credentials::root());
-            fill(&reborn());
-            let before = look_closely(&reborn());
-            let branches = open(context(&fs), &store);
-            let step = Vfs::builder().build(branches.fork(None, "step").unwrap()).unwrap().context(Credentials::root());
-            work(&step);
-            let after = look_closely(&step);
-            branches.sync().unwrap();
-            drop(step);
-            let commit = || branches.commit_undoable("step", &Resolution::default(), "undo");
-            let start = || fs.start(Plan::from(call, Fault::Error(Errno::EIO)));
-            let ended = match killed {
-                Killed::Commit => {
-                    start();
-                    commit()
-                }
-                Killed::Undo => {
-                    commit().unwrap();
-                    start();
-                    branches.commit("undo")
-                }
-            };
-            drop(branches);
-            let is_killed = fs.stop().errors > 0 || ended.is_err();
-            let branches = open(reborn(), &store);
-            let (now, base) = (look_closely(&reborn()), reborn());
-            let names: Vec<_> = branches.list().unwrap().into_iter().map(|branch| branch.name).collect();
-            assert_eq!(base.lstat("/.pathwalk-commit"), Err(Errno::ENOENT), "{what}");
-            assert_eq!(branches.check().unwrap(), [], "{what}");
-            let is_before = now == before;
-            assert!(is_before || now == after, "{what}: {}", differences(&now, &after));
-            match (killed, is_before) {
-                (Killed::Commit, true) => assert_eq!(names, ["step"], "{what}"),
-                (Killed::Commit, false) | (Killed::Undo, false) => {
-                    assert_eq!(names, ["undo"], "{what}");
-                    // Until a commit is decided, it has given files second names, which moves their
-                    // times of change. One that the branch has changed in part is not stale then.
-                    branches.commit("undo").unwrap_or_else(|error| panic!("{what}: {error}"));
-                    let undone = look_closely(&reborn());
-                    assert!(undone == before, "{what}: {}", differences(&undone, &before));
-                }
-                (Killed::Undo, true) => assert_eq!(names, Vec::<String>::new(), "{what}"),
-            }
-            if is_before == (killed == Killed::Commit) {
-                not_there += 1
-            } else {
-                whole += 1
-            }
-            if !is_killed {
-                break;
-            }
-        }
-        println!("{killed:?}: {not_there} not there, {whole} whole");
-        assert!(not_there > 3 && whole > 3);
-    }
 }

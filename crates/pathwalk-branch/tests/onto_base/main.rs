@@ -9,6 +9,7 @@ mod parts;
 mod processes;
 mod spared;
 mod swapped;
+mod undo_crashes;
 mod undone;
 
 use common::Ground;

@@ -201,8 +201,7 @@ fn check(
     found: &mut Found,
 ) {
     let mut contents = contents;
-    // The undo of a moved file has a known limit then, which docs/branch.md names.
-    if way.committed == Committed::AsWhole && random.u8(..6) == 0 {
+    if random.u8(..6) == 0 {
         let on = On::start(disks, way, &contents).unwrap();
         drop(on.open(on.context()));
         let history = on.machine.history.lock().clone();

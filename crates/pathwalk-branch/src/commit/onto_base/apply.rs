@@ -278,6 +278,6 @@ fn clear(file: &pathwalk::File, offset: u64, length: u64) -> Result<(), Errno> {
 }
 
 /// Returns the path of a name in a directory.
-fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
+pub(super) fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
     if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
 }

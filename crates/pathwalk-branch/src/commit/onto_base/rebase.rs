@@ -18,6 +18,7 @@ use super::super::resolution::Resolution;
 use super::super::resolve::{Over, Three};
 use super::super::{Conflict, ConflictKind, Onto, Settled, replace, settle};
 use super::plan::Plan;
+use super::search;
 use super::since::Since;
 use crate::branch::{Inner, copied_up, free, place, record, record_mut};
 use crate::diff::Paths;
@@ -53,6 +54,7 @@ pub(super) fn tree_over_base(
 /// the commit: all that the branch has stays as it is, and is compared with what the base has now.
 pub(crate) fn over_committed(inner: &Inner) -> Result<Tree<Row>, Errno> {
     let tree = inner.snapshot();
+    search::find_lost(&Plan::of(inner, &tree))?;
     // The branch has all names that the commit has changed, of which a second name is no move.
     let since = Since { tree: Tree::default(), ..Since::new(&Plan::of(inner, &tree))? };
     let mut moving = Moving { inner, since: &since, ours: &tree, tree: tree.clone(), lost: Vec::new() };

@@ -9,13 +9,15 @@
 //! What always holds: of the data of a node that stays, only what the commit overwrites is copied.
 //! A hole stays one.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use pathwalk::{Errno, FileType, Handle};
 
 use super::super::undo::note_places;
-use super::plan::{Changed, Plan};
+use super::apply::joined;
+use super::plan::{Changed, Gone, Plan};
 use super::since::way_of;
 use crate::branch::{Way, copied_up, record};
 use crate::diff::Aspects;
@@ -28,7 +30,8 @@ const PIECE: u64 = 1 << 20;
 
 /// Returns what a commit will change of the base, as it is.
 pub(super) fn of_base(plan: &Plan<'_>) -> Result<Tree<Row>, Errno> {
-    let mut kept = Kept { plan, tree: Tree::default() };
+    let path_of = |gone: &Gone| Some((joined(&plan.base.path(&gone.dir)?, &gone.name), gone.number));
+    let mut kept = Kept { plan, tree: Tree::default(), gone: plan.gone.iter().filter_map(path_of).collect() };
     for (number, _, origin) in plan.copied() {
         if let Some((node, _)) = plan.node_of(origin)? {
             let way = if number == plan.inner.shared.root { None } else { way_of(plan, &node)? };
@@ -53,6 +56,8 @@ pub(super) fn of_base(plan: &Plan<'_>) -> Result<Tree<Row>, Errno> {
 struct Kept<'a> {
     plan: &'a Plan<'a>,
     tree: Tree<Row>,
+    /// The paths that go, each with the number of its node.
+    gone: BTreeMap<Vec<u8>, u64>,
 }
 
 impl Kept<'_> {
@@ -90,6 +95,9 @@ impl Kept<'_> {
         }
         let copied = self.plan.base.copied(node, number, way)?;
         let origin = Arc::clone(&copied.origin);
+        if let Some(path) = self.path_to_come(number, node)? {
+            origin.set_path_to_come(path);
+        }
         copied_up(&mut self.tree, number, copied);
         note_places(&mut self.tree, number, origin.way.as_ref());
         if node.kind() == FileType::Regular {
@@ -100,6 +108,28 @@ impl Kept<'_> {
             self.plan.base.check_unchanged(&origin)?;
         }
         Ok(())
+    }
+
+    /// Returns the path that a node has after the commit: `None` if that takes all its known names
+    /// away. A process that compares it then may find it by this path alone.
+    fn path_to_come(&self, number: u64, node: &Handle) -> Result<Option<Box<[u8]>>, Errno> {
+        let is_copied = record(self.plan.tree, number).is_some_and(|record| record.origin.is_some());
+        if !is_copied || !self.plan.lives(number) || !self.plan.come.contains_key(&number) && self.goes(node) {
+            return Ok(None);
+        }
+        match self.plan.final_path(number) {
+            Err(Errno::ESTALE) => Ok(None),
+            path => path.map(|path| Some(path.into())),
+        }
+    }
+
+    /// Returns whether the name by which a node is known goes, or a directory above it that is not
+    /// moved.
+    fn goes(&self, node: &Handle) -> bool {
+        let Some(path) = self.plan.base.path(node) else { return true };
+        let ends = (1..=path.len()).rev().filter(|end| path.get(*end).is_none_or(|next| *next == b'/'));
+        let gone = ends.filter_map(|end| self.gone.get(&path[..end])).next();
+        gone.is_some_and(|number| !self.plan.come.contains_key(number))
     }
 
     /// Returns the ranges of a file that the commit overwrites or removes.
