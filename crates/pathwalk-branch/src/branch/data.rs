@@ -32,7 +32,7 @@ const MOST_OPEN: usize = 4;
 pub(crate) struct BaseFiles(Mutex<Vec<(NodeId, Arc<File>)>>);
 
 impl BaseFiles {
-    fn get(&self, base: &Base, node: &Handle) -> Result<Arc<File>, Errno> {
+    pub(crate) fn get(&self, base: &Base, node: &Handle) -> Result<Arc<File>, Errno> {
         let id = node.node_id();
         let mut files = self.0.lock();
         if let Some((_, file)) = files.iter().find(|(of, _)| *of == id) {

@@ -9,6 +9,7 @@
 mod common;
 mod disk;
 mod machine;
+mod shared;
 
 use std::fs::{self, File};
 use std::path::PathBuf;

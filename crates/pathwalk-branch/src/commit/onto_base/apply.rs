@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Errno, FallocateFlags, Handle, LinkFlags, OpenFlags, UnlinkFlags};
+use pathwalk::{Errno, FallocateFlags, File, Handle, LinkFlags, OpenFlags, UnlinkFlags};
 
 use super::Failure;
 use super::hand::{Hand, reserve};
@@ -239,7 +239,7 @@ impl Steps<'_> {
         target.set_len(data.size)?;
         for (offset, length, fill) in &data.ranges {
             match fill {
-                Fill::Data => copy(&source, &target, *offset, *length)?,
+                Fill::Data => copy((&source, *offset), (&target, *offset), *length)?,
                 Fill::Hole => clear(&target, *offset, *length)?,
                 Fill::Reserved => {
                     clear(&target, *offset, *length)?;
@@ -251,21 +251,22 @@ impl Steps<'_> {
     }
 }
 
-/// Copies a range to the same place of another file.
-fn copy(source: &pathwalk::File, target: &pathwalk::File, offset: u64, length: u64) -> Result<(), Errno> {
-    let (mut at, end) = (offset, offset + length);
-    while at < end {
-        let most = usize::try_from(end - at).unwrap_or(usize::MAX);
-        match source.copy_file_range(Some(at), target, Some(at), most)? {
+/// Copies a range to another file, which shares it where the file system of the host can do that.
+/// `EIO` if there is less.
+pub(super) fn copy((source, from): (&File, u64), (target, to): (&File, u64), length: u64) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < length {
+        let most = usize::try_from(length - done).unwrap_or(usize::MAX);
+        match source.copy_file_range(Some(from + done), target, Some(to + done), most)? {
             0 => return Err(Errno::EIO),
-            copied => at += copied as u64,
+            copied => done += copied as u64,
         }
     }
     Ok(())
 }
 
 /// Lets a range read as zeroes.
-fn clear(file: &pathwalk::File, offset: u64, length: u64) -> Result<(), Errno> {
+fn clear(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
     match file.fallocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length) {
         Err(Errno::EOPNOTSUPP) => {}
         cleared => return cleared,

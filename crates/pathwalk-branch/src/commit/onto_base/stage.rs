@@ -4,27 +4,22 @@
 //! What always holds: nothing outside the staging directory changes but counts of links and times
 //! of changes of attributes.
 
+mod data;
 mod new_nodes;
 mod settings;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pathwalk::{AtFlags, Errno, File, FileType, Handle, LinkFlags};
+use pathwalk::{AtFlags, Errno, FileType, Handle, LinkFlags};
 
 use super::before;
-use super::hand::{Hand, reserve};
-use super::journal::{Before, Fill, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
+use super::hand::Hand;
+use super::journal::{Before, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
 use super::plan::{Changed, Gone, Plan};
 use super::{Failure, has_forbidding_flags, sync};
-use crate::branch::{BaseFiles, record};
+use crate::branch::record;
 use crate::diff::Aspects;
-use crate::extents::Extents;
-use crate::origin::Origin;
-use crate::rows::{Record, What};
-
-/// The number of bytes that are copied at once.
-const PIECE: u64 = 1 << 20;
 
 /// What fills the staging directory.
 pub(super) struct Stage<'a> {
@@ -165,44 +160,6 @@ impl Stage<'_> {
         Ok(takes)
     }
 
-    /// Writes the data of ranges to a file, at the same offsets.
-    fn write_ranges(&self, file: &File, number: u64, ranges: &[(u64, u64, Fill)]) -> Result<(), Errno> {
-        let (files, mut buffer) = (BaseFiles::default(), Vec::new());
-        for (offset, length, fill) in ranges {
-            match fill {
-                Fill::Hole => {}
-                Fill::Reserved => reserve(file, *offset, *length)?,
-                Fill::Data => {
-                    for at in (*offset..offset + length).step_by(PIECE as usize) {
-                        buffer.resize((offset + length - at).min(PIECE) as usize, 0);
-                        let read = self.plan.inner.read_in(self.plan.tree, &files, number, &mut buffer, at)?;
-                        file.write_all_at(&buffer[..read], at)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the ranges in which a file differs from the node of the base that it was copied
-    /// from, or from an empty one.
-    fn ranges(&self, number: u64, record: &Record, origin: Option<&Origin>) -> Vec<(u64, u64, Fill)> {
-        let (size, mut end, mut ranges) = (record.attributes.size, 0, Vec::new());
-        let mut add = |from: u64, to: u64, fill| ranges.extend((from < to).then_some((from, to - from, fill)));
-        for (part, what) in Extents::new(self.plan.tree, number).within(0..size) {
-            add(end, part.start, Fill::Hole);
-            match what {
-                What::Base(of, from) if origin.is_some_and(|origin| *of == *origin) && from == part.start => {}
-                What::Base(..) | What::Blob(..) => add(part.start, part.end, Fill::Data),
-                What::Zeroes => add(part.start, part.end, Fill::Hole),
-                What::Reserved => add(part.start, part.end, Fill::Reserved),
-            }
-            end = part.end;
-        }
-        add(end, size, Fill::Hole);
-        ranges
-    }
-
     /// Adds second names of nodes that get more names than go. A node of the base gets them by one
     /// that it has. Returns those that it gets only once its flags are cleared, and what such nodes
     /// have before.
@@ -317,17 +274,6 @@ impl Stage<'_> {
             Where::Path(self.plan.final_path(*number)?)
         };
         Ok(NodeChange { at, node: identity, data, setting })
-    }
-
-    /// Writes the new data of a file into the staging directory. `None` for a link.
-    fn new_data(&self, number: u64) -> Result<Option<NewData>, Errno> {
-        let Some(record @ Record { origin: Some(origin), .. }) = record(self.plan.tree, number) else { return Ok(None) };
-        if record.kind() != FileType::Regular {
-            return Ok(None);
-        }
-        let (staged, ranges) = (format!("d{number}"), self.ranges(number, record, Some(origin)));
-        self.write_ranges(&self.hand.make_file(self.staging, staged.as_bytes(), 0o600)?, number, &ranges)?;
-        Ok(Some(NewData { size: record.attributes.size, ranges, staged }))
     }
 }
 
