@@ -5,8 +5,8 @@
 //! removed when the last [`Blob`] of it is dropped, which is when no branch leads to it any more:
 //! but for one that rows of a store refer to, which other processes may read.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -151,6 +151,16 @@ impl Blob {
         self.0.id
     }
 
+    /// Returns whether rows refer to it, or a batch was to be applied that does.
+    pub(crate) fn is_kept(&self) -> bool {
+        // Relaxed: the reader has put the batch together itself, or comes later.
+        self.0.is_kept.load(Relaxed)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakBlob {
+        WeakBlob(Arc::downgrade(&self.0))
+    }
+
     pub(crate) fn append(&self, at: u64, data: &[u8]) -> Result<bool, Errno> {
         let end = at + data.len() as u64;
         if end > LONGEST || !self.0.store.append(self.0.id, at, data)? {
@@ -162,6 +172,15 @@ impl Blob {
 
     pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
         self.0.store.read(self.0.id, offset, buffer)
+    }
+}
+
+/// A blob that may be removed.
+pub(crate) struct WeakBlob(Weak<Stored>);
+
+impl WeakBlob {
+    pub(crate) fn upgrade(&self) -> Option<Blob> {
+        self.0.upgrade().map(Blob)
     }
 }
 

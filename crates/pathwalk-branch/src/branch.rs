@@ -45,7 +45,7 @@ use crate::base::Base;
 use crate::blobs::BlobStore;
 use crate::error::Error;
 use crate::events::Pump;
-use crate::options::Options;
+use crate::options::{EqualChunks, Options};
 use crate::rows::{self, Counted, Names, Record, Row, Tag};
 use crate::spares::Spares;
 use crate::stamp::Stamp;
@@ -135,6 +135,11 @@ impl Shared {
             Data::Stored(stored) => (Arc::clone(stored.blobs()), Some(stored)),
         };
         Ok(Shared { base, store, options, hasher, root, pump, stored, spares: Mutex::default() })
+    }
+
+    /// Returns the store, if equal chunks are stored once.
+    fn store_of_chunks(&self) -> Option<&Stored> {
+        self.stored.as_deref().filter(|_| self.options.equal_chunks == EqualChunks::StoredOnce)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -61,6 +61,19 @@ impl<'a> Extents<'a> {
             .take_while(move |(offset, _)| *offset < range.end)
     }
 
+    /// Stores data that is to be shown from an offset on. It joins the blob of the last write if it
+    /// follows that.
+    pub(crate) fn store(self, data: &[u8], offset: u64, store: &Arc<dyn BlobStore>) -> Result<What, Errno> {
+        let last = self.touching(offset.saturating_sub(1)..offset).next();
+        if let Some((from, Extent { length, what: What::Blob(blob, start) })) = last
+            && from + length == offset
+            && blob.append(start + length, data)?
+        {
+            return Ok(What::Blob(blob.clone(), start + length));
+        }
+        Ok(What::Blob(Blob::new(store, data)?, 0))
+    }
+
     /// Returns the parts of a range that are no holes, with their contents.
     pub(crate) fn within(self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, What)> {
         let bounds = range.clone();
@@ -113,18 +126,8 @@ impl<'a> ExtentsMut<'a> {
     /// Shows data in a range that begins at an offset. Data that follows the last that was written
     /// joins its extent.
     pub(crate) fn write(&mut self, data: &[u8], offset: u64, store: &Arc<dyn BlobStore>) -> Result<(), Errno> {
-        let range = offset..offset + data.len() as u64;
-        let last = self.shared().touching(offset.saturating_sub(1)..offset).next();
-        if let Some((from, Extent { length, what: What::Blob(blob, start) })) = last
-            && from + length == offset
-            && blob.append(start + length, data)?
-        {
-            let what = What::Blob(blob.clone(), start + length);
-            self.replace(range, Some(what));
-            return Ok(());
-        }
-        let blob = Blob::new(store, data)?;
-        self.replace(range, Some(What::Blob(blob, 0)));
+        let what = self.shared().store(data, offset, store)?;
+        self.replace(offset..offset + data.len() as u64, Some(what));
         Ok(())
     }
 

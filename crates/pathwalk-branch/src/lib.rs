@@ -76,7 +76,7 @@ pub use commit::resolution::{Answer, Resolution};
 pub use commit::{Conflict, ConflictKind};
 pub use diff::{Aspects, Change};
 pub use error::Error;
-pub use options::{BaseChanges, Options};
+pub use options::{BaseChanges, EqualChunks, Options};
 pub use spares::Spares;
 pub use store::{Applied, Batch, DiskStore, EachRow, Lease, Snapshot, Store};
 pub use stored::{Collected, Damage};

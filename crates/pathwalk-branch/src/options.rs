@@ -33,6 +33,19 @@ impl BaseChanges {
     }
 }
 
+/// What becomes of data that is written and that the store has already.
+///
+/// [`Options::equal_chunks`] has an example.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum EqualChunks {
+    /// It is stored once more.
+    #[default]
+    StoredAgain,
+    /// It takes no space again.
+    StoredOnce,
+}
+
 /// The options of branches. They start from [`Options::default`]; each method changes one of them.
 ///
 /// ```
@@ -56,6 +69,7 @@ pub struct Options {
     clock: Option<Arc<dyn Fn() -> Timestamp + Send + Sync>>,
     pub(crate) sync_every: SyncEvery,
     pub(crate) longest_text: u64,
+    pub(crate) equal_chunks: EqualChunks,
 }
 
 /// The length of the longest text that is kept, if the options do not say it.
@@ -75,7 +89,7 @@ impl Default for SyncEvery {
 impl Default for Options {
     fn default() -> Self {
         let (base_changes, sync_every) = (BaseChanges::default(), SyncEvery::default());
-        Options { base_changes, clock: None, sync_every, longest_text: LONGEST_TEXT }
+        Options { base_changes, clock: None, sync_every, longest_text: LONGEST_TEXT, equal_chunks: EqualChunks::default() }
     }
 }
 
@@ -111,6 +125,35 @@ impl Options {
     #[must_use]
     pub fn longest_text(mut self, bytes: u64) -> Options {
         self.longest_text = bytes;
+        self
+    }
+
+    /// Sets what becomes of data that is written and that the store has already, in any branch.
+    /// Default: it is stored again. Without a [`Store`](crate::Store) this says nothing.
+    ///
+    /// Data is compared in chunks: what one write has of a piece of 64 KiB of a file, from the
+    /// beginning of the piece, and at least 1 KiB. So equal files take space once that were written
+    /// in equal, large writes. Cost: each write is hashed, each chunk that is new has a row in the
+    /// store, and one that is not is read.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// use pathwalk_branch::{Branches, DiskStore, EqualChunks, Options};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path();
+    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let options = Options::default().equal_chunks(EqualChunks::StoredOnce);
+    /// let branches = Branches::open(base, options, DiskStore::open(dir)?)?;
+    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
+    /// work.write("/one", vec![7; 1 << 20])?;
+    /// work.write("/other", vec![7; 1 << 20])?;
+    /// assert!(branches.stored() <= 1 << 20);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn equal_chunks(mut self, chunks: EqualChunks) -> Options {
+        self.equal_chunks = chunks;
         self
     }
 

@@ -8,9 +8,11 @@
 //!
 //! From the outside in: the table of open branches; `saving` of a branch, so that an older state
 //! is not stored over a newer one; the tree of a branch; `saving` of the store. The base is asked
-//! under all of them.
+//! under all of them. `collecting` of the chunks is between the first two; a writer that holds the
+//! tree of a branch does not wait for it.
 
 mod check;
+mod chunks;
 mod collect;
 mod commit;
 mod copy;
@@ -58,6 +60,7 @@ pub(crate) struct Stored {
     store: Arc<dyn Store>,
     blobs: Arc<dyn BlobStore>,
     known: trees::Known,
+    chunks: chunks::Chunks,
     /// The counter of nodes of trees and origins.
     numbers: Numbers,
     saving: Mutex<()>,
@@ -140,6 +143,7 @@ impl Stored {
         Stored {
             blobs: Arc::clone(&store) as Arc<dyn BlobStore>,
             known: trees::Known::default(),
+            chunks: chunks::Chunks::default(),
             numbers: Numbers::reserved(move || Ok(range(reserve(&*of_numbers)?, 0))),
             saving: Mutex::default(),
             open: Mutex::default(),

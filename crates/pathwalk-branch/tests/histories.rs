@@ -16,7 +16,7 @@ use std::time::Duration;
 use common::trees::{Copied, change, differences, look};
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, Vfs};
-use pathwalk_branch::{Branches, DiskStore, Options, Resolution};
+use pathwalk_branch::{Branches, DiskStore, EqualChunks, Options, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 
@@ -37,9 +37,10 @@ fn host(directory: &Path) -> Context {
     Vfs::builder().build(host).expect("there is a root").context(Credentials::root())
 }
 
-fn open(base: &Path, store: &Path) -> Branches {
+fn open(base: &Path, store: &Path, chunks: EqualChunks) -> Branches {
     let store = DiskStore::open(store).expect("it can be opened");
-    Branches::open(host(base), Options::default().sync_every(None), store).expect("it is of this base")
+    let options = Options::default().sync_every(None).equal_chunks(chunks);
+    Branches::open(host(base), options, store).expect("it is of this base")
 }
 
 fn context(branches: &Branches, name: &str) -> Context {
@@ -118,9 +119,11 @@ fn states(seed: u64) -> Vec<State> {
 fn child() {
     let Ok(given) = std::env::var(CHILD) else { return };
     let [seed, base, store] = given.splitn(3, ':').collect::<Vec<_>>()[..] else { panic!("{given}") };
-    let branches = open(Path::new(base), Path::new(store));
+    let seed: u64 = seed.parse().expect("it is a number");
+    let chunks = if seed.is_multiple_of(2) { EqualChunks::StoredOnce } else { EqualChunks::StoredAgain };
+    let branches = open(Path::new(base), Path::new(store), chunks);
     println!("begins");
-    happen(&branches, seed.parse().expect("it is a number"), || println!("done"));
+    happen(&branches, seed, || println!("done"));
     println!("ends");
     // It is killed at the latest now, so it leaves nothing that the end of the list writes.
     std::thread::park();
@@ -171,7 +174,7 @@ fn a_history_that_is_killed_leaves_what_was_done() {
         let states = states(of_history);
         let (operations, after) = (random.usize(..OPERATIONS), Duration::from_micros(random.u64(..20_000)));
         let done = killed(spawn(of_history, base.path(), store.path()), operations, after);
-        let branches = open(base.path(), store.path());
+        let branches = open(base.path(), store.path(), EqualChunks::StoredAgain);
         let what = format!("history {history} ({of_history}), {done} operations");
         assert_eq!(branches.check().expect("it can be read"), [], "{what}");
         let found = look_at_all(&branches, &host(base.path()));

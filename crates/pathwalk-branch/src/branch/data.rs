@@ -135,8 +135,10 @@ impl Inner {
         let end = offset + data.len() as u64;
         self.copy_up(tree, number)?;
         self.keep_text(tree, number)?;
-        let store = &self.shared.store;
-        self.change_extents(tree, number, offset..end, |extents| extents.write(data, offset, store))??;
+        self.change_extents(tree, number, offset..end, |extents| match self.shared.store_of_chunks() {
+            Some(stored) => stored.write_chunks(extents, data, offset),
+            None => extents.write(data, offset, &self.shared.store),
+        })??;
         let now = self.shared.now();
         let record = record_mut(tree, number)?;
         record.attributes.size = record.attributes.size.max(end);

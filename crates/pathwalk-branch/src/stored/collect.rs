@@ -14,8 +14,9 @@ use std::sync::{Arc, Weak};
 
 use pathwalk::Errno;
 
+use super::chunks::has_place;
 use super::encoding::{self, OfBranch, OfNode, OfOrigin, OfRest, OfRow, OfWhat};
-use super::table::{COLLECTIONS, OF_BRANCHES, OF_PARTS, OF_RESTORED, SAVES, counter};
+use super::table::{COLLECTIONS, OF_BRANCHES, OF_CHUNKS, OF_PARTS, OF_RESTORED, SAVES, counter};
 use super::trees::{node_key, origin_key};
 use super::{Stored, store_error};
 use crate::blobs::BlobId;
@@ -125,6 +126,8 @@ impl Stored {
         // No branch is opened or dropped meanwhile. So what is in memory is in the trees that are
         // looked at here, or is put later, and then it is kept.
         let _open = self.open.lock();
+        // No write comes to share data that is about to be freed.
+        let _collecting = self.chunks.start_collection();
         let alone = self.store.alone().map_err(failed())?;
         let mut shown = Blobs::default();
         if alone.is_some() {
@@ -159,6 +162,12 @@ impl Stored {
                 };
                 snapshot.scan(prefix, &mut each)?;
             }
+            snapshot.scan(OF_CHUNKS, &mut |key, value| {
+                if !has_place(value, |blob| marks.blobs.0.get(&blob).copied()) {
+                    batch.delete(key);
+                }
+                Ok(())
+            })?;
             if marks.nodes.is_empty() {
                 snapshot.scan(OF_RESTORED, &mut |key, _| {
                     batch.delete(key);

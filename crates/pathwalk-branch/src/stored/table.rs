@@ -11,6 +11,7 @@
 //! | `u`, name | the branch whose commit onto the base this branch is to take back, until that is done |
 //! | `r`, stamp | the stamp that a node of the base had before a commit that was not made |
 //! | `p`, name | the branch of which this one is a part, and what is left of it when the part is committed |
+//! | `h`, hash | the place of a chunk of data with this hash |
 //! | `s` | a value that each batch which refers to nodes sets to another one |
 //!
 //! What always holds: a branch counts its forks, so a batch that changes the parent of a fork, or
@@ -53,6 +54,9 @@ pub(super) const OF_RESTORED: &[u8] = b"r";
 
 /// The beginning of the keys of parts.
 pub(super) const OF_PARTS: &[u8] = b"p";
+
+/// The beginning of the keys of chunks.
+pub(super) const OF_CHUNKS: &[u8] = b"h";
 
 pub(super) fn part_key(name: &str) -> Vec<u8> {
     [OF_PARTS, name.as_bytes()].concat()
@@ -170,14 +174,16 @@ impl Stored {
             let snapshot = self.store.snapshot().map_err(failed())?;
             let mut step = Step { stored: self, base, snapshot: &*snapshot, batch: Batch::default(), saved: Saved::default() };
             let result = put_together(&mut step)?;
-            let Step { batch, saved, .. } = step;
+            let Step { mut batch, saved, .. } = step;
             if batch.changes().next().is_none() {
                 return Ok(result);
             }
+            let chunks = self.chunks.put_rows(&mut batch).map_err(failed())?;
             drop(snapshot);
             self.store.sync().map_err(failed())?;
             if self.store.apply(&batch).map_err(failed())? == Applied::Done {
                 self.known.note(saved);
+                self.chunks.have_rows(&chunks);
                 return Ok(result);
             }
         }

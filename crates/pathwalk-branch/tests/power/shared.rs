@@ -1,5 +1,5 @@
-//! Data that files share: on a file system that can do that, a commit copies none that the base has,
-//! and writes new data once.
+//! Data that files share: on a file system that can do that, a commit copies none that the base
+//! has, and writes new data once.
 
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, OpenFlags, Vfs};

@@ -15,7 +15,7 @@ use pathwalk_memfs::MemFs;
 
 use super::recorder::{Done, History, Loss, Recorded, cut};
 use super::*;
-use crate::{Branches, Options};
+use crate::{Branches, EqualChunks, Options};
 
 /// The data of all files of a branch, by their paths.
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -23,9 +23,10 @@ type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The content of all branches by their names.
 type State = BTreeMap<String, Content>;
 
-fn open(files: Arc<dyn Files>, directory: &Path, base: &Context) -> Branches {
+fn open(files: Arc<dyn Files>, directory: &Path, (base, chunks): (&Context, EqualChunks)) -> Branches {
     let store = DiskStore::over(files, directory).expect("it can be opened");
-    Branches::open(base.clone(), Options::default().sync_every(None), store).expect("it is of this base")
+    let options = Options::default().sync_every(None).equal_chunks(chunks);
+    Branches::open(base.clone(), options, store).expect("it is of this base")
 }
 
 fn context(branches: &Branches, name: &str) -> Context {
@@ -61,7 +62,9 @@ fn look_at_all(branches: &Branches) -> State {
 fn change(context: &Context, random: &mut Rng) {
     let path = |random: &mut Rng| format!("/{}", ["a", "b", "c", "d/a", "d/b", "d"][random.usize(..6)]);
     let (one, other) = (path(random), path(random));
-    let data = vec![random.u8(..); random.usize(..9000)];
+    // Many are equal.
+    let length = [2000, 9000, random.usize(..9000)][random.usize(..3)];
+    let data = vec![random.u8(..4); length];
     // Many of these fail.
     _ = match random.u8(..8) {
         0..3 => context.write(&one, data).is_ok(),
@@ -79,7 +82,7 @@ struct Happened {
     states: Vec<(usize, State)>,
 }
 
-fn happen(base: &Context, random: &mut Rng, operations: usize) -> Happened {
+fn happen(base: (&Context, EqualChunks), random: &mut Rng, operations: usize) -> Happened {
     let directory = tempfile::tempdir().expect("there is room");
     let history = History::default();
     let open = || open(Arc::new(Recorded::open(directory.path(), &history)), directory.path(), base);
@@ -146,14 +149,15 @@ fn a_loss_of_power_leaves_what_was_synced() {
         let base = Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root());
         base.mkdir("/d", 0o755).expect("there is room");
         ["/a", "/d/b"].into_iter().for_each(|path| base.write(path, vec![1; 6000]).expect("there is room"));
-        let Happened { history, states } = happen(&base, &mut random, 8);
+        let chunks = if random.bool() { EqualChunks::StoredOnce } else { EqualChunks::StoredAgain };
+        let Happened { history, states } = happen((&base, chunks), &mut random, 8);
         operations += states.len() - 1;
         for writes in states[0].0..=history.len() {
             let loss = if random.bool() { Loss::All } else { Loss::Some };
             let directory = tempfile::tempdir().expect("there is room");
             cut(&history[..writes], loss, &mut random, directory.path());
             let files = Arc::new(HostFiles::open(directory.path()).expect("it is there"));
-            let branches = open(files, directory.path(), &base);
+            let branches = open(files, directory.path(), (&base, chunks));
             assert_eq!(branches.check().expect("it can be read"), [], "seed {seed}: after write {writes}");
             let found = look_at_all(&branches);
             let done = states.partition_point(|(by, _)| *by <= writes) - 1;
