@@ -9,7 +9,7 @@
 //! From the outside in: the table of open branches; `saving` of a branch, so that an older state
 //! is not stored over a newer one; the tree of a branch; `saving` of the store. The base is asked
 //! under all of them. `collecting` of the chunks is between the first two; a writer that holds the
-//! tree of a branch does not wait for it.
+//! tree of a branch does not wait for it, and a commit holds it only while it asks the base.
 
 mod check;
 mod chunks;

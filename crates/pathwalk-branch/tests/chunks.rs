@@ -2,12 +2,15 @@
 //!
 //! `PATHWALK_BRANCH_ROUNDS` is the number of rounds of random writes.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
-use pathwalk_branch::{Applied, Batch, BlobId, BlobStore, Branches, DiskStore, EqualChunks, Lease, Options, Snapshot, Store};
+use pathwalk_branch::{
+    Applied, Batch, BlobId, BlobStore, Branches, DiskStore, EqualChunks, Lease, Options, Resolution, Snapshot, Store,
+};
 use pathwalk_memfs::MemFs;
 
 /// The size of the pieces that are compared.
@@ -84,6 +87,23 @@ fn equal_data_takes_space_once_in_all_branches_and_processes() {
 }
 
 #[test]
+fn the_row_of_a_chunk_is_small() {
+    let bytes_of_rows = |chunks| {
+        let (base, store) = (base(), tempfile::tempdir().unwrap());
+        let options = Options::default().sync_every(None).equal_chunks(chunks);
+        let branches = Branches::open(base, options, DiskStore::open(store.path()).unwrap()).unwrap();
+        let work = context(&branches, "work");
+        let file = work.open("/file", OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+        (0..1024).for_each(|at| file.write_all_at(&data(at, 4096), at * PIECE as u64).unwrap());
+        branches.sync().unwrap();
+        std::fs::metadata(store.path().join("rows")).unwrap().len()
+    };
+    let [without, with] = [EqualChunks::StoredAgain, EqualChunks::StoredOnce].map(bytes_of_rows);
+    println!("a row of a chunk takes {} bytes", with.saturating_sub(without) / 1024);
+    assert!(with < without + 1024 * 256, "{without}, {with}");
+}
+
+#[test]
 fn what_a_damaged_store_has_is_not_shared() {
     let (base, store, text) = (base(), tempfile::tempdir().unwrap(), data(2, 2 * PIECE));
     {
@@ -104,19 +124,46 @@ fn what_a_damaged_store_has_is_not_shared() {
     assert!(work.read("/file").unwrap() != text && work.read("/other").unwrap() == text);
 }
 
-/// What is done in a collection.
+/// What is done meanwhile, once.
 type Meanwhile = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
-/// A store in which something is done in a collection, when that has looked at the branches that
-/// are open.
+/// The time at which something is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// In a collection, when that has looked at the branches that are open.
+    InCollection,
+    /// When so many blobs were put.
+    Put(u64),
+}
+
+/// A store in which something is done meanwhile.
 struct Interrupted {
     store: DiskStore,
+    when: When,
     is_alone: AtomicBool,
+    puts: AtomicU64,
     meanwhile: Meanwhile,
+}
+
+impl Interrupted {
+    fn new(directory: &tempfile::TempDir, when: When) -> (Interrupted, Meanwhile) {
+        let (store, meanwhile) = (DiskStore::open(directory.path()).unwrap(), Meanwhile::default());
+        let (is_alone, puts) = (AtomicBool::new(false), AtomicU64::new(0));
+        (Interrupted { store, when, is_alone, puts, meanwhile: Arc::clone(&meanwhile) }, meanwhile)
+    }
+
+    fn interrupt(&self, is_now: bool) {
+        let meanwhile = if is_now { self.meanwhile.lock().unwrap().take() } else { None };
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+    }
 }
 
 impl BlobStore for Interrupted {
     fn put(&self, data: &[u8]) -> Result<BlobId, Errno> {
+        let put = self.puts.fetch_add(1, Relaxed);
+        self.interrupt(self.when == When::Put(put));
         self.store.put(data)
     }
 
@@ -143,11 +190,7 @@ impl BlobStore for Interrupted {
 
 impl Store for Interrupted {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, Errno> {
-        let is_alone = self.is_alone.load(Relaxed);
-        let meanwhile = if is_alone { self.meanwhile.lock().unwrap().take() } else { None };
-        if let Some(meanwhile) = meanwhile {
-            meanwhile();
-        }
+        self.interrupt(self.when == When::InCollection && self.is_alone.load(Relaxed));
         self.store.snapshot()
     }
 
@@ -179,9 +222,8 @@ fn what_a_collection_is_about_to_free_is_not_shared() {
         branches.sync().unwrap();
         branches.drop("one").unwrap();
     }
-    let meanwhile = Meanwhile::default();
-    let (store, is_alone) = (DiskStore::open(directory.path()).unwrap(), AtomicBool::new(false));
-    let branches = open_in(&base, Interrupted { store, is_alone, meanwhile: Arc::clone(&meanwhile) });
+    let (store, meanwhile) = Interrupted::new(&directory, When::InCollection);
+    let branches = open_in(&base, store);
     let two = context(&branches, "two");
     let (work, written) = (two.clone(), text.clone());
     *meanwhile.lock().unwrap() = Some(Box::new(move || work.write("/file", written).unwrap()));
@@ -190,6 +232,30 @@ fn what_a_collection_is_about_to_free_is_not_shared() {
     assert!(two.read("/file").unwrap() == text);
     branches.sync().unwrap();
     assert_eq!(branches.check().unwrap(), []);
+}
+
+#[test]
+fn what_is_kept_for_an_undo_is_not_collected_meanwhile() {
+    let (base, directory, text) = (base(), tempfile::tempdir().unwrap(), data(4, 1 << 20));
+    // More than a segment has, of which the last is never collected.
+    let file = base.open("/file", OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+    (0..70).for_each(|at| file.write_all_at(&text, at << 20).unwrap());
+    let (store, meanwhile) = Interrupted::new(&directory, When::Put(68));
+    let branches = Arc::new(open_in(&base, store));
+    context(&branches, "work").remove_file("/file").unwrap();
+    let (sender, collected) = std::sync::mpsc::channel();
+    let collecting = Arc::clone(&branches);
+    *meanwhile.lock().unwrap() = Some(Box::new(move || {
+        let thread = std::thread::spawn(move || collecting.collect().map(drop));
+        // It is over by then, unless it waits.
+        std::thread::sleep(Duration::from_millis(500));
+        sender.send(thread).unwrap();
+    }));
+    branches.commit_undoable("work", &Resolution::default(), "undo").unwrap();
+    collected.recv().unwrap().join().unwrap().unwrap();
+    branches.commit("undo").unwrap();
+    let there = base.read("/file").unwrap();
+    assert!(there.len() == 70 << 20 && there.chunks(text.len()).all(|part| part == text));
 }
 
 /// Does a random change of a branch, and the same of a copy of its files.

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use blake3::Hash;
 use hashbrown::HashMap;
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pathwalk::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,8 @@ struct OfChunk {
 /// The chunks of a store, as far as this process has written them.
 #[derive(Default)]
 pub(super) struct Chunks {
-    /// Shared from the search for a chunk until extents show it; exclusive in a collection.
+    /// Shared from the search for a chunk until extents show it, and while data is put that no
+    /// branch shows yet; exclusive in a collection.
     collecting: RwLock<()>,
     /// The chunks without a row.
     new: Mutex<HashMap<Hash, New>>,
@@ -77,6 +78,11 @@ impl Chunks {
         let collecting = self.collecting.write();
         self.new.lock().clear();
         collecting
+    }
+
+    /// Lets collections wait.
+    pub(super) fn hold_collections(&self) -> RwLockReadGuard<'_, ()> {
+        self.collecting.read()
     }
 
     /// Adds the rows of chunks to a batch that refers to their blobs. Returns their hashes. Chunks

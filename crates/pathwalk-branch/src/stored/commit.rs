@@ -81,9 +81,12 @@ impl Stored {
         let branch = self.get(shared, name)?;
         // It keeps the nodes of the base, so that they are known when they have other paths.
         let (mut refused, mut kept) = (None, None);
+        // What is copied for the undo is in no branch before it is stored.
+        let mut held = undo_name.map(|_| self.chunks.hold_collections());
         let mut keep = |tree: Tree<Row>| {
             let Some(undo) = undo_name else { return Ok(()) };
             let stored = self.keep_for_undo(shared, (undo, name), &tree);
+            held = None;
             kept = stored.is_ok().then_some(tree);
             stored.map_err(|error| {
                 refused = Some(error);
@@ -92,6 +95,7 @@ impl Stored {
         };
         let keep: Option<onto_base::Keep<'_>> = if undo_name.is_some() { Some(&mut keep) } else { None };
         let outcome = onto_base::commit(name, &branch.0, resolution, keep);
+        drop(held);
         if let Some(error) = refused {
             return Err(error);
         }
