@@ -140,6 +140,10 @@ impl Blob {
         Blob(Arc::new(Stored { store: Arc::clone(store), id, length: AtomicU64::new(0), is_kept: AtomicBool::new(true) }))
     }
 
+    pub(crate) fn is_in(&self, store: &Arc<dyn BlobStore>) -> bool {
+        Arc::ptr_eq(&self.0.store, store)
+    }
+
     pub(crate) fn id(&self) -> BlobId {
         self.0.id
     }

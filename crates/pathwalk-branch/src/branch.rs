@@ -24,6 +24,7 @@ mod copy_up;
 mod data;
 mod find;
 mod handles;
+mod held;
 mod listing;
 mod live;
 mod names;
@@ -45,6 +46,7 @@ use crate::base::Base;
 use crate::blobs::BlobStore;
 use crate::error::Error;
 use crate::events::Pump;
+use crate::extents::ExtentsMut;
 use crate::options::{EqualChunks, Options};
 use crate::rows::{self, Counted, Names, Record, Row, Tag};
 use crate::spares::Spares;
@@ -117,6 +119,9 @@ pub(crate) struct Inner {
     number: u64,
     /// The number of changes, and of attempts at one.
     changes: AtomicU64,
+    /// The store of the data that is written, while the branch is held. It is set under the lock of
+    /// the tree.
+    held: RwLock<Option<Arc<dyn BlobStore>>>,
 }
 
 /// What keeps the data of branches.
@@ -140,6 +145,14 @@ impl Shared {
     /// Returns the store, if equal chunks are stored once.
     fn store_of_chunks(&self) -> Option<&Stored> {
         self.stored.as_deref().filter(|_| self.options.equal_chunks == EqualChunks::StoredOnce)
+    }
+
+    /// Writes data to a file's extents, in the store of the branches.
+    fn write(&self, extents: &mut ExtentsMut<'_>, data: &[u8], offset: u64) -> Result<(), Errno> {
+        match self.store_of_chunks() {
+            Some(stored) => stored.write_chunks(extents, data, offset),
+            None => extents.write(data, offset, &self.store),
+        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -180,6 +193,7 @@ impl Inner {
             home,
             number,
             changes: AtomicU64::new(0),
+            held: RwLock::default(),
         });
         shared.pump.add(&branch);
         branch

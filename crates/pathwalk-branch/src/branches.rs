@@ -6,6 +6,7 @@
 //!
 //! Locks: the table's lock is taken before the lock of a branch's tree.
 
+mod begun;
 mod commit;
 mod copy;
 mod part;
@@ -13,6 +14,7 @@ mod part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use begun::Fork;
 use commit::recover;
 pub(crate) use commit::{no_conflicts, note_of_undo};
 use parking_lot::Mutex;

@@ -71,7 +71,7 @@ mod stored;
 mod tree;
 
 pub use blobs::{BlobId, BlobStore, MemoryBlobs};
-pub use branches::{Branch, BranchInfo, Branches};
+pub use branches::{Branch, BranchInfo, Branches, Fork};
 pub use commit::resolution::{Answer, Resolution};
 pub use commit::{Conflict, ConflictKind};
 pub use diff::{Aspects, Change};

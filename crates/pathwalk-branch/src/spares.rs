@@ -1,7 +1,7 @@
 //! Files that a commit onto the base may use up, so that it makes none.
 //!
-//! What always holds: all data is in the store of the branches. So nothing depends on a spare file:
-//! one that is not given, or that a crash has lost, is made as any other.
+//! What always holds: nothing depends on a spare file: one that is not given, or that a crash has
+//! lost, is made as any other.
 
 use std::sync::Arc;
 
@@ -29,11 +29,16 @@ use crate::Branches;
 /// }
 /// ```
 pub trait Spares: Send + Sync {
-    /// Moves a file to a free name in a directory of the base, past its `Vfs`, and returns true: a
+    /// Gives a file a free name in a directory of the base, past its `Vfs`, and returns true: a
     /// regular file with the data of the node of this number (`st_ino`) in the branch, which has
     /// these attributes and neither lists, extended attributes nor flags, but for the number, the
     /// device, and the times of birth and of change. Else returns false, and changes nothing.
     fn give(&self, node: u64, attributes: &Attributes, directory: &Handle, name: &[u8]) -> bool;
+
+    /// Removes the names that files had before they were given, if they still have these. It is
+    /// called once the commit is sure to be made: if it ends before, the data that is shown of a
+    /// held branch must still be there.
+    fn leave(&self) {}
 }
 
 impl Branches {

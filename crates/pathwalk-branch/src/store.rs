@@ -41,6 +41,17 @@ pub trait Store: BlobStore {
     /// Makes all changes of a batch durable, or none.
     fn apply(&self, batch: &Batch) -> Result<Applied, Errno>;
 
+    /// Does the same, and calls `decided` as soon as all checks hold and no other batch can come
+    /// between, so that only a failure of the store can undo it. What it does may still be lost in
+    /// a crash until this returns.
+    fn apply_and_tell(&self, batch: &Batch, decided: &mut dyn FnMut()) -> Result<Applied, Errno> {
+        self.apply(batch).inspect(|applied| {
+            if *applied == Applied::Done {
+                decided()
+            }
+        })
+    }
+
     /// Takes a lease: no other process gets one under this number until it is dropped or the
     /// process ends. `None` if there is one.
     fn lease(&self, number: u64) -> Result<Option<Lease>, Errno>;

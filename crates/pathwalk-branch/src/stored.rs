@@ -200,14 +200,31 @@ impl Stored {
         value.map_err(store_error("read the store"))?.ok_or_else(|| Error::NoBranch(name.to_owned()))
     }
 
+    /// Returns whether there is a branch of this name.
+    pub(crate) fn has(&self, name: &str) -> Result<bool, Error> {
+        let found = self.snapshot()?.get(&branch_key(name)).map_err(store_error("read the store"))?;
+        Ok(found.is_some())
+    }
+
     /// Forks a branch, or the base. The fork is not opened.
     pub(crate) fn fork(&self, shared: &Arc<Shared>, parent: Option<&str>, name: &str) -> Result<(), Error> {
+        self.fork_and_tell(shared, parent, name, &mut || {})
+    }
+
+    /// Does the same, and calls `decided` once nothing but the disk is waited for.
+    pub(crate) fn fork_and_tell(
+        &self,
+        shared: &Arc<Shared>,
+        parent: Option<&str>,
+        name: &str,
+        decided: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
         let action = "store the fork";
         let failed = || store_error(action);
         // Of a branch that is open here, the fork gets the state of now.
         let open = parent.and_then(|parent| self.open.lock().get(parent).cloned());
         let tree = open.map(|branch| branch.0.snapshot());
-        self.change(&shared.base, action, |step| {
+        let fork = |step: &mut Step<'_>| {
             if step.branch(name).map_err(failed())?.is_some() {
                 return Err(Error::Exists(name.to_owned()));
             }
@@ -224,7 +241,8 @@ impl Stored {
             let (id, parent, created) = (step.new_branch().map_err(failed())?, parent.map(str::to_owned), shared.now());
             let row = OfBranch { id, parent, created: of_time(created), note: String::new(), root, forked: root, forks: 0 };
             step.put_branch(name, &row).map_err(failed())
-        })
+        };
+        self.change_and_tell(&shared.base, action, fork, decided)
     }
 
     /// Returns a branch, which is opened if it is not open here. `InUse` if another process has it
@@ -385,11 +403,14 @@ impl Stored {
         Ok((old, new))
     }
 
-    /// Stores the state of an open branch. Returns at once if it is stored already, and if the
-    /// branch was dropped.
+    /// Stores the state of an open branch. Returns at once if it is stored already, if the branch was
+    /// dropped, and if it is held.
     pub(crate) fn sync(&self, branch: &Inner, home: &Home) -> Result<(), Error> {
         let action = "store the branch";
         let failed = || store_error(action);
+        if branch.is_held_back() {
+            return Ok(());
+        }
         let mut saving = home.saving.lock();
         // Before the tree: a change in between is stored once more.
         let changes = branch.changes();

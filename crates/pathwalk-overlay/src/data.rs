@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use pathwalk::{Errno, FallocateFlags, File};
+use pathwalk_branch::{BlobId, Branch};
 
 use crate::settings::Target;
 use crate::upper::Node;
@@ -20,12 +21,39 @@ const PART: usize = 64 * BLOCK;
 
 /// Copies the data of a file of a layer.
 pub(crate) fn copy(from: &Node, to: &File, is: Target) -> Result<(), Errno> {
+    match is {
+        Target::New => copy_to_empty(from, ranges_of(from)?, to),
+        Target::OfBase => copy_what_differs(from, to, |at, data| to.write_all_at(data, at)),
+    }
+}
+
+/// Shows the data of a file of a layer, which is a blob, in one of a held branch: of the base, if it
+/// is opened.
+pub(crate) fn show(from: &Node, blob: BlobId, branch: &Branch, number: u64, of_base: Option<&File>) -> Result<(), Errno> {
+    from.may_be_read()?;
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    match of_base {
+        None => ranges = ranges_of(from)?,
+        Some(to) => copy_what_differs(from, to, |at, data| {
+            let end = at + data.len() as u64;
+            match ranges.last_mut() {
+                Some(last) if last.end == at => last.end = end,
+                _ => ranges.push(at..end),
+            }
+            Ok(())
+        })?,
+    }
+    let is_all = of_base.is_some() && ranges.is_empty();
+    if is_all { Ok(()) } else { branch.show(number, blob, &ranges, from.attributes().size) }
+}
+
+/// Returns the ranges of a file of a layer that are no holes.
+fn ranges_of(from: &Node) -> Result<Vec<Range<u64>>, Errno> {
     let size = from.attributes().size;
-    let ranges = match from.may_have_holes() {
-        true => ranges(|at| from.seek_data(at), |at| from.seek_hole(at), 0..size)?,
-        false => std::iter::once(0..size).collect(),
-    };
-    if is == Target::New { copy_to_empty(from, ranges, to) } else { copy_what_differs(from, ranges, to) }
+    match from.may_have_holes() {
+        true => ranges(|at| from.seek_data(at), |at| from.seek_hole(at), 0..size),
+        false => Ok(std::iter::once(0..size).collect()),
+    }
 }
 
 /// Copies ranges to a file without data, and sets its size.
@@ -47,8 +75,9 @@ fn copy_to_empty(from: &Node, ranges: Vec<Range<u64>>, to: &File) -> Result<(), 
     Ok(())
 }
 
-/// Copies ranges, as far as they differ, and clears what is between them.
-fn copy_what_differs(from: &Node, ranges: Vec<Range<u64>>, to: &File) -> Result<(), Errno> {
+/// Passes what differs from another file to `put`, with its offset there, and clears what is a hole.
+fn copy_what_differs(from: &Node, to: &File, mut put: impl FnMut(u64, &[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
+    let ranges = ranges_of(from)?;
     let size = from.attributes().size;
     if to.handle().attributes()?.size != size {
         to.set_len(size)?;
@@ -66,7 +95,7 @@ fn copy_what_differs(from: &Node, ranges: Vec<Range<u64>>, to: &File) -> Result<
             from.read(&mut wanted[..length], at)?;
             read(to, &mut there[..length], at)?;
             for differing in differences(&wanted[..length], &there[..length], at) {
-                to.write_all_at(&wanted[differing.clone()], at + differing.start as u64)?;
+                put(at + differing.start as u64, &wanted[differing])?;
             }
             at = end;
         }

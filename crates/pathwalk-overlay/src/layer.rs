@@ -19,7 +19,7 @@ use crate::start;
 /// The names in the directory of a layer.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const WORK: &str = "work";
-const INDEX: &str = "index";
+pub(crate) const INDEX: &str = "index";
 const ABOUT: &str = "layer";
 
 /// An upper layer of overlayfs, in a directory of its own.
@@ -150,7 +150,16 @@ impl Layer {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(Error::host("open", &index)(error)),
         };
-        Ok(View { form: self.form, start: self.start, upper, index, base: base.clone(), branch: branch.clone(), itself: None })
+        Ok(View {
+            form: self.form,
+            start: self.start,
+            upper,
+            index,
+            base: base.clone(),
+            branch: branch.clone(),
+            itself: None,
+            files: None,
+        })
     }
 }
 

@@ -1,17 +1,18 @@
 //! The new files of a layer that was taken, which a commit onto the base uses up.
 //!
-//! What always holds: a file is moved only if it is still as the branch has it. No link is
-//! followed, and nothing outside the layer and the base is reached.
+//! What always holds: a file is given only if it is still as the branch has it. It keeps its name in
+//! the layer until the commit is sure to be made. No link is followed, and nothing outside the layer
+//! and the base is reached.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pathwalk::{Attributes, Handle};
 use pathwalk_branch::Spares;
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat, openat2, renameat_with};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, linkat, openat, openat2, unlinkat};
 use rustix::io;
 
 use crate::error::Error;
@@ -46,11 +47,11 @@ impl Left {
             opened.map_err(Error::host("open", path))
         };
         let (from, to) = (Place::new(open(&layer.join(UPPER))?), Place::new(open(base)?));
-        Ok(LeftFiles { left: self, from, to, is_elsewhere: AtomicBool::new(false) })
+        Ok(LeftFiles { left: self, from, to, given: Mutex::default(), is_elsewhere: AtomicBool::new(false) })
     }
 }
 
-/// The new files of a layer, which are moved into the base by a commit.
+/// The new files of a layer, which a commit gives names in the base.
 ///
 /// ```
 /// use std::path::Path;
@@ -71,45 +72,61 @@ pub struct LeftFiles {
     left: Left,
     from: Place,
     to: Place,
-    /// Set once a move was refused since the layer is not on the base's file system.
+    /// The numbers in the branch of those that were given.
+    given: Mutex<Vec<u64>>,
+    /// Set once a link was refused since the layer is not on the base's file system.
     is_elsewhere: AtomicBool,
 }
 
 impl Spares for LeftFiles {
     fn give(&self, node: u64, attributes: &Attributes, directory: &Handle, name: &[u8]) -> bool {
         let Some((dir, file)) = self.left.files.get(&node) else { return false };
-        // Relaxed: a move that is tried in vain does no harm.
+        // Relaxed: a link that is tried in vain does no harm.
         if self.is_elsewhere.load(Relaxed) {
             return false;
         }
         let Ok(path) = directory.path() else { return false };
-        let moved = self.from.within(&self.left.dirs[*dir], |from| {
+        let linked = self.from.within(&self.left.dirs[*dir], |from| {
             upper::check_still(from, file, attributes).map_err(|_| io::Errno::STALE)?;
             let path = path.strip_prefix(b"/").unwrap_or(&path);
-            self.to.within(path, |to| renameat_with(from, &**file, to, name, RenameFlags::NOREPLACE))
+            self.to.within(path, |to| linkat(from, &**file, to, name, AtFlags::empty()))
         });
-        if moved == Err(io::Errno::XDEV) {
+        if linked == Err(io::Errno::XDEV) {
             self.is_elsewhere.store(true, Relaxed);
         }
-        moved.is_ok()
+        lock(&self.given).extend(linked.is_ok().then_some(node));
+        linked.is_ok()
     }
+
+    fn leave(&self) {
+        for node in std::mem::take(&mut *lock(&self.given)) {
+            let (dir, file) = &self.left.files[&node];
+            // It goes with the layer else.
+            _ = self.from.within(&self.left.dirs[*dir], |from| unlinkat(from, &**file, AtFlags::empty()));
+        }
+    }
+}
+
+/// Locks a mutex, also after a panic under it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A directory, and the one below it that was opened last.
 #[derive(Debug)]
-struct Place {
+pub(crate) struct Place {
     root: OwnedFd,
     last: Mutex<Option<(Box<[u8]>, OwnedFd)>>,
 }
 
 impl Place {
-    fn new(root: OwnedFd) -> Place {
+    pub(crate) fn new(root: OwnedFd) -> Place {
         Place { root, last: Mutex::new(None) }
     }
 
     /// Passes the directory at a path below to `each`.
-    fn within<T>(&self, path: &[u8], each: impl FnOnce(&OwnedFd) -> io::Result<T>) -> io::Result<T> {
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    pub(crate) fn within<T>(&self, path: &[u8], each: impl FnOnce(&OwnedFd) -> io::Result<T>) -> io::Result<T> {
+        let mut last = lock(&self.last);
         let opened = match last.take().filter(|(of, _)| **of == *path) {
             Some((_, opened)) => opened,
             None => {

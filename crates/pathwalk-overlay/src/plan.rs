@@ -5,9 +5,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pathwalk::{Context, FileType, Handle, Timestamp};
 use pathwalk_branch::Branch;
+
+use crate::files::LayerFiles;
 
 use crate::form::{Extras, Form};
 
@@ -23,6 +26,8 @@ pub(crate) struct View {
     pub(crate) branch: Context,
     /// The branch itself, for what needs no steps by the context.
     pub(crate) itself: Option<Branch>,
+    /// The files whose data it shows where it is. `None` if data is copied.
+    pub(crate) files: Option<Arc<LayerFiles>>,
 }
 
 /// A node of the base, and the same one of the branch.

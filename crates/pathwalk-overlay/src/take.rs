@@ -7,14 +7,16 @@
 //! - A directory gets its times when all in it is done, and the root last.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use pathwalk::{AtFlags, Context, Errno, FileType, Handle, LinkFlags, NewKind, OpenFlags, RenameFlags, UnlinkFlags};
-use pathwalk_branch::Branch;
+use pathwalk_branch::{BlobId, Branch};
 
 use crate::data;
 use crate::error::Error;
+use crate::files::LayerFiles;
 use crate::form::Extras;
-use crate::layer::Layer;
+use crate::layer::{INDEX, Layer, UPPER, WORK};
 use crate::left::Left;
 use crate::plan::{Comes, Node, Original, Plan, Stays, View, What};
 use crate::settings::{Settings, Target, Times};
@@ -89,8 +91,18 @@ impl Taking {
         self
     }
 
+    /// Lets the branch, which is held with these files as its data, show their data where it is.
+    /// Needs [`with`](Self::with).
+    ///
+    /// [`LayerFiles`] has an example.
+    #[must_use]
+    pub fn by_reference(mut self, files: Arc<LayerFiles>) -> Taking {
+        self.view.files = Some(files);
+        self
+    }
+
     /// Takes the layer into the branch. If it fails, the branch has a part of it, and is to be
-    /// dropped. Returns the new files of the layer, which the branch has copied.
+    /// dropped. Returns the new files of the layer, which the branch has, too.
     pub fn take(self) -> Result<Left, Error> {
         let Taking { view, plan } = &self;
         let mut take = Take { view, plan, made: HashMap::new(), stage: Stage::prepare(view, plan)?, left: Left::default() };
@@ -221,7 +233,8 @@ impl Take<'_> {
         };
         let target = place().map_err(failed())?;
         let node = branch.lookup_at(&frame.branch, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed())?;
-        let (times, is) = self.copy((upper, extras), &node, target).map_err(failed())?;
+        let data = || self.file_in(UPPER, &frame.path, name);
+        let (times, is) = self.copy((upper, extras), &node, target, data).map_err(failed())?;
         if upper.attributes().nlink > 1 {
             self.made.insert(number, (node, times));
         } else if is == Copied::Alike {
@@ -255,19 +268,41 @@ impl Take<'_> {
     }
 
     /// Copies all that a node has but its names, and returns the times that it gets.
-    fn copy(&self, (upper, extras): (&upper::Node, Extras), node: &Handle, is: Target) -> Result<(Times, Copied), Errno> {
+    fn copy(
+        &self,
+        (upper, extras): (&upper::Node, Extras),
+        node: &Handle,
+        is: Target,
+        data: impl FnOnce() -> Option<BlobId>,
+    ) -> Result<(Times, Copied), Errno> {
         let branch = &self.view.branch;
         allow_changes(branch, node)?;
         let (of, times) = (upper.attributes(), self.times(upper, node, is)?);
         // Before the data is read. A command may have passed an open file on.
         let may_be_alike = is == Target::New && of.kind == FileType::Regular && extras == Extras::None && upper.is_settled();
         if of.kind == FileType::Regular && (of.size > 0 || node.attributes()?.size > 0) {
-            let to = branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME)?;
-            data::copy(upper, &to, is)?;
+            self.copy_data(upper, node, is, data())?;
         }
         let settings = self.settings(upper, extras)?;
         settings.give(times, branch, (node, is))?;
         Ok((times, if may_be_alike && settings.is_plain() { Copied::Alike } else { Copied::WithMore }))
+    }
+
+    fn copy_data(&self, upper: &upper::Node, node: &Handle, is: Target, data: Option<BlobId>) -> Result<(), Errno> {
+        let open = || self.view.branch.reopen(node, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::NOATIME);
+        match (data, &self.view.itself) {
+            (Some(data), Some(branch)) => {
+                let of_base = (is == Target::OfBase).then(open).transpose()?;
+                data::show(upper, data, branch, node.attributes()?.ino, of_base.as_ref())
+            }
+            _ => data::copy(upper, &open()?, is),
+        }
+    }
+
+    /// Returns the blob that a file in a directory of the layer is; `None` if data is copied.
+    fn file_in(&self, top: &str, dir: &[u8], name: &[u8]) -> Option<BlobId> {
+        let files = self.view.files.as_ref()?;
+        Some(files.add(&[top.as_bytes(), dir].concat(), name))
     }
 
     fn settings(&self, upper: &upper::Node, extras: Extras) -> Result<Settings, Errno> {
@@ -290,7 +325,8 @@ impl Take<'_> {
             let Some(original) = self.plan.originals.get(&node.number) else { continue };
             let copy = || {
                 let upper = Dir::open(index)?.node(name, node.kind)?;
-                self.copy((&upper, node.extras), &original.node, Target::OfBase).map(drop)
+                let data = || self.file_in(WORK, format!("/{INDEX}").as_bytes(), name);
+                self.copy((&upper, node.extras), &original.node, Target::OfBase, data).map(drop)
             };
             copy().map_err(Error::tree("take a node of the index,", name))?;
         }

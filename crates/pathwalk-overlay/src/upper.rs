@@ -74,7 +74,7 @@ impl Dir {
     pub(crate) fn node(&self, name: &[u8], kind: FileType) -> Result<Node, Errno> {
         let place = || openat(&self.0, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
         let opened = match kind {
-            FileType::Regular => read(|flags| openat(&self.0, name, flags, Mode::empty())),
+            FileType::Regular => open_to_read(&self.0, name),
             FileType::Directory => read(|flags| openat(&self.0, name, flags | OFlags::DIRECTORY, Mode::empty())),
             _ => return Node::of(place().map_err(errno)?, Opened::AsPlace),
         };
@@ -142,17 +142,8 @@ impl Node {
     /// Fills a buffer from an offset on: with zeros behind the end.
     pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), Errno> {
         self.may_be_read()?;
-        let mut done = 0;
-        while done < buffer.len() {
-            let read = io::retry_on_intr(|| io::pread(&self.fd, &mut buffer[done..], offset + done as u64));
-            match read.map_err(errno)? {
-                0 => {
-                    buffer[done..].fill(0);
-                    return Ok(());
-                }
-                length => done += length,
-            }
-        }
+        let read = read_to(&self.fd, buffer, offset).map_err(errno)?;
+        buffer[read..].fill(0);
         Ok(())
     }
 
@@ -175,7 +166,8 @@ impl Node {
         self.opened == Opened::ToRead && pathwalk_hostfs::has_no_writer(self.fd.as_fd())
     }
 
-    fn may_be_read(&self) -> Result<(), Errno> {
+    /// Checks that it was opened to be read: `EACCES`.
+    pub(crate) fn may_be_read(&self) -> Result<(), Errno> {
         if self.opened == Opened::ToRead { Ok(()) } else { Err(Errno::EACCES) }
     }
 
@@ -183,6 +175,24 @@ impl Node {
     fn path(&self) -> Option<String> {
         (self.opened == Opened::AsPlace).then(|| format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
     }
+}
+
+/// Opens a file to be read.
+pub(crate) fn open_to_read(dir: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
+    read(|flags| openat(dir, name, flags, Mode::empty()))
+}
+
+/// Fills a buffer from an offset of a file on. Returns the number of bytes, which are fewer at the
+/// end.
+pub(crate) fn read_to(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match io::retry_on_intr(|| io::pread(file, &mut buffer[done..], offset + done as u64))? {
+            0 => break,
+            length => done += length,
+        }
+    }
+    Ok(done)
 }
 
 /// Opens for reading, without a trace in the time of access where that is allowed.
@@ -232,6 +242,6 @@ fn attributes(of: &Statx) -> Result<Attributes, Errno> {
     Ok(found)
 }
 
-fn errno(error: io::Errno) -> Errno {
+pub(crate) fn errno(error: io::Errno) -> Errno {
     Errno::from(&std::io::Error::from(error))
 }

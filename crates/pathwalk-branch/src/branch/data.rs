@@ -135,9 +135,10 @@ impl Inner {
         let end = offset + data.len() as u64;
         self.copy_up(tree, number)?;
         self.keep_text(tree, number)?;
-        self.change_extents(tree, number, offset..end, |extents| match self.shared.store_of_chunks() {
-            Some(stored) => stored.write_chunks(extents, data, offset),
-            None => extents.write(data, offset, &self.shared.store),
+        let held = self.held_data();
+        self.change_extents(tree, number, offset..end, |extents| match &held {
+            Some(held) => extents.write(data, offset, held),
+            None => self.shared.write(extents, data, offset),
         })??;
         let now = self.shared.now();
         let record = record_mut(tree, number)?;

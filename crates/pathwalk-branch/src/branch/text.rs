@@ -41,7 +41,7 @@ impl Inner {
             tree.remove(&key);
             return Ok(());
         };
-        let what = if text.is_empty() { What::Zeroes } else { What::Blob(Blob::new(&self.shared.store, &text)?, 0) };
+        let what = if text.is_empty() { What::Zeroes } else { What::Blob(Blob::new(&self.data(), &text)?, 0) };
         tree.insert(&key, Row::Extent(Extent { length: text.len() as u64, what }));
         Ok(())
     }

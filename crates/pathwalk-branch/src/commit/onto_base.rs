@@ -59,6 +59,7 @@ use super::resolution::Resolution;
 use crate::base::Base;
 use crate::branch::Inner;
 use crate::rows::Row;
+use crate::spares::Spares;
 use crate::tree::Tree;
 
 /// The name of the staging directory, in the root of the base.
@@ -180,7 +181,8 @@ pub(crate) fn commit(branch: &str, inner: &Inner, resolution: &Resolution, keep:
             return Err(failure);
         }
     };
-    finish(&hand, &staging, &journal, base)?;
+    let spares = inner.shared.spares.lock().clone();
+    finish(&hand, &staging, &journal, base, spares.as_deref())?;
     Ok(done(Some((hand, staging, Some(running)))))
 }
 
@@ -212,7 +214,7 @@ pub(crate) fn recover(base: &Base) -> Result<Option<Done>, Failure> {
         let journal = read(&hand, &staging, name).and_then(|bytes| Journal::from_bytes(&bytes));
         let journal = journal.map_err(|errno| failed("read the journal in")(errno).decided())?;
         match name {
-            JOURNAL => finish(&hand, &staging, &journal, base)?,
+            JOURNAL => finish(&hand, &staging, &journal, base, None)?,
             UNDO => {
                 undo(&hand, &staging, &journal, base)?;
                 return Ok(None);
@@ -243,7 +245,7 @@ fn decide(branch: &str, plan: &Plan<'_>, hand: &Hand, staging: &Handle, running:
 }
 
 /// Does what the journal says, of which some may be done already.
-fn finish(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Result<(), Failure> {
+fn finish(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base, spares: Option<&dyn Spares>) -> Result<(), Failure> {
     let steps = Steps { hand, staging, journal };
     let decided = |action| move |errno| Failure::of_staging(action)(errno).decided();
     if hand.find(staging, NAMED.as_bytes()).map_err(decided("read"))?.is_none() {
@@ -260,6 +262,9 @@ fn finish(hand: &Hand, staging: &Handle, journal: &Journal, base: &Base) -> Resu
             sync(hand, staging)
         };
         named().map_err(decided("write into"))?;
+    }
+    if let Some(spares) = spares {
+        spares.leave();
     }
     steps.change_nodes().map_err(Failure::decided)?;
     let done = || {

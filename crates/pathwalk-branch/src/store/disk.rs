@@ -90,7 +90,7 @@ impl DiskStore {
         Ok(Arc::clone(rows.insert(open)))
     }
 
-    fn try_apply(&self, batch: &Batch) -> Result<Applied, Errno> {
+    fn try_apply(&self, batch: &Batch, decided: &mut dyn FnMut()) -> Result<Applied, Errno> {
         let rows = self.rows()?;
         let mut transaction = rows.begin_write().map_err(of_rows)?;
         // A process that finds the database after a crash need not read all of it.
@@ -112,6 +112,7 @@ impl DiskStore {
             transaction.abort().map_err(of_rows)?;
             return Ok(Applied::Refused);
         }
+        decided();
         transaction.commit().map_err(of_rows)?;
         Ok(Applied::Done)
     }
@@ -154,7 +155,11 @@ impl Store for DiskStore {
     }
 
     fn apply(&self, batch: &Batch) -> Result<Applied, Errno> {
-        self.try_apply(batch).inspect_err(|_| *self.rows.lock() = None)
+        self.apply_and_tell(batch, &mut || {})
+    }
+
+    fn apply_and_tell(&self, batch: &Batch, decided: &mut dyn FnMut()) -> Result<Applied, Errno> {
+        self.try_apply(batch, decided).inspect_err(|_| *self.rows.lock() = None)
     }
 
     fn lease(&self, number: u64) -> Result<Option<Lease>, Errno> {

@@ -184,6 +184,10 @@ pub(super) struct OfOrigin {
 /// The user of encoding: it stores origins, and says in which rows.
 pub(super) trait StoreOrigins {
     fn row_of(&mut self, origin: &Arc<Origin>) -> Result<u64, Errno>;
+
+    /// Returns the number of a blob, to which a row is about to refer: `EBUSY` if it is in another
+    /// store.
+    fn blob(&self, blob: &Blob) -> Result<BlobId, Errno>;
 }
 
 /// The user of decoding: it knows the origins in all rows.
@@ -197,6 +201,10 @@ struct Plain;
 
 impl StoreOrigins for Plain {
     fn row_of(&mut self, _: &Arc<Origin>) -> Result<u64, Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn blob(&self, _: &Blob) -> Result<BlobId, Errno> {
         Err(Errno::EINVAL)
     }
 }
@@ -216,7 +224,7 @@ impl OfRow {
             Row::Extent(Extent { length, what }) => OfRow::Extent {
                 length: *length,
                 what: match what {
-                    What::Blob(blob, start) => OfWhat::Blob(blob.keep().0, *start),
+                    What::Blob(blob, start) => OfWhat::Blob(origins.blob(blob)?.0, *start),
                     What::Base(origin, start) => OfWhat::Base(origins.row_of(origin)?, *start),
                     What::Zeroes => OfWhat::Zeroes,
                     What::Reserved => OfWhat::Reserved,

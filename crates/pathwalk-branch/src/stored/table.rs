@@ -147,8 +147,8 @@ impl Step<'_> {
 
     /// Saves a tree. Returns the number of its root.
     pub(super) fn save(&mut self, tree: &Tree<Row>) -> Result<u64, Errno> {
-        let numbers = (self.base, &self.stored.numbers);
-        Saver::new(numbers, self.snapshot, &mut self.batch, &mut self.saved).tree(tree)
+        let of_store = (self.base, &self.stored.blobs, &self.stored.numbers);
+        Saver::new(of_store, self.snapshot, &mut self.batch, &mut self.saved).tree(tree)
     }
 }
 
@@ -165,7 +165,18 @@ impl Stored {
         &self,
         base: &Base,
         action: &'static str,
+        put_together: impl FnMut(&mut Step<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.change_and_tell(base, action, put_together, &mut || {})
+    }
+
+    /// Does the same, and calls `decided` once nothing but the disk is waited for.
+    pub(super) fn change_and_tell<R>(
+        &self,
+        base: &Base,
+        action: &'static str,
         mut put_together: impl FnMut(&mut Step<'_>) -> Result<R, Error>,
+        decided: &mut dyn FnMut(),
     ) -> Result<R, Error> {
         let failed = || store_error(action);
         // Two threads that save one node would save it twice.
@@ -181,7 +192,7 @@ impl Stored {
             let chunks = self.chunks.put_rows(&mut batch).map_err(failed())?;
             drop(snapshot);
             self.store.sync().map_err(failed())?;
-            if self.store.apply(&batch).map_err(failed())? == Applied::Done {
+            if self.store.apply_and_tell(&batch, decided).map_err(failed())? == Applied::Done {
                 self.known.note(saved);
                 self.chunks.have_rows(&chunks);
                 return Ok(result);

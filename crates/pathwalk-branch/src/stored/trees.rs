@@ -12,7 +12,7 @@ use pathwalk::Errno;
 
 use super::Stored;
 use super::encoding::{self, FindOrigins, OfNode, OfOrigin, OfRow, StoreOrigins};
-use crate::blobs::BlobStore;
+use crate::blobs::{Blob, BlobId, BlobStore};
 use crate::numbers::Numbers;
 use crate::origin::Origin;
 use crate::rows::{Row, Tag};
@@ -79,6 +79,7 @@ impl<T> Table<T> {
 /// The saving of trees in one batch.
 pub(super) struct Saver<'a> {
     base: &'a Base,
+    blobs: &'a Arc<dyn BlobStore>,
     numbers: &'a Numbers,
     snapshot: &'a dyn Snapshot,
     batch: &'a mut Batch,
@@ -96,12 +97,12 @@ pub(super) struct Saved {
 
 impl<'a> Saver<'a> {
     pub(super) fn new(
-        (base, numbers): (&'a Base, &'a Numbers),
+        (base, blobs, numbers): (&'a Base, &'a Arc<dyn BlobStore>, &'a Numbers),
         snapshot: &'a dyn Snapshot,
         batch: &'a mut Batch,
         saved: &'a mut Saved,
     ) -> Saver<'a> {
-        Saver { base, numbers, snapshot, batch, saved }
+        Saver { base, blobs, numbers, snapshot, batch, saved }
     }
 
     /// Adds what the store does not have of a tree to the batch. Returns the number of its root.
@@ -137,6 +138,11 @@ impl<'a> Saver<'a> {
 }
 
 impl StoreOrigins for Saver<'_> {
+    fn blob(&self, blob: &Blob) -> Result<BlobId, Errno> {
+        // A held branch has data elsewhere.
+        if blob.is_in(self.blobs) { Ok(blob.keep()) } else { Err(Errno::EBUSY) }
+    }
+
     fn row_of(&mut self, origin: &Arc<Origin>) -> Result<u64, Errno> {
         let address = Arc::as_ptr(origin) as usize;
         if let Some(number) = self.saved.numbers.get(&address) {

@@ -1,7 +1,7 @@
 //! What becomes of the branch once the command has ended.
 //!
 //! What always holds: nothing is committed that the caller did not ask for. Where something fails,
-//! the branch is kept.
+//! the branch is kept: stored with what a layer has, or with the layer beside it.
 
 use pathwalk_branch::{Branches, Change, Conflict, Error, Resolution};
 use pathwalk_output::program;
@@ -9,6 +9,7 @@ use pathwalk_output::program;
 use super::chosen::Origin;
 use super::notable::Notable;
 use super::options::TryArgs;
+use super::overlay::Taken;
 use super::question::{self, Answer};
 use super::run::Ran;
 use super::told;
@@ -32,15 +33,56 @@ pub(super) fn settle(args: &TryArgs, place: &Place, mut ran: Ran, code: u8) -> a
         Some(branches) => branches,
         None => place.open_unmounted(Missing::Fail)?,
     };
-    let chosen = &ran.chosen;
-    let changes = branches.diff(&chosen.name)?;
-    // Before the branch may be gone.
-    let notable = if args.json { told::notable(&branches, &chosen.name, &changes, &place.base)? } else { Notable::default() };
-    if !args.json {
-        told::summary(&branches, &chosen.name, &changes, &place.base)?;
+    let name = &ran.chosen.name;
+    let changes = branches.diff(name)?;
+    let mut taken = ran.taken.take();
+    if !is_over_soon(args, &ran, &changes, code) {
+        // A person may take long to answer.
+        keep(taken.take(), place, &branches, name)?;
     }
-    let fate = decide(args, &branches, &ran, &changes, code)?;
-    if args.json { told::json(&ran, &changes, &notable, &fate, code) } else { told::fate(args, chosen, &fate) }
+    let fate = match tell_and_decide(args, (place, &branches), &ran, &changes, code) {
+        Ok(told) => told,
+        // The next process finishes the commit, which needs no layer.
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Unfinished { .. })) => return Err(error),
+        Err(error) => {
+            keep(taken, place, &branches, name)?;
+            return Err(error);
+        }
+    };
+    match (&fate.0, taken) {
+        (Fate::Kept | Fate::Conflicts(_), taken) => keep(taken, place, &branches, name)?,
+        (_, Some(taken)) => taken.set_aside(place, name)?,
+        (_, None) => {}
+    }
+    let (fate, notable) = fate;
+    if args.json { told::json(&ran, &changes, &notable, &fate, code) } else { told::fate(args, &ran.chosen, &fate) }
+}
+
+/// Returns whether the branch is committed or dropped without a question.
+fn is_over_soon(args: &TryArgs, ran: &Ran, changes: &[Change], code: u8) -> bool {
+    let is_empty = changes.is_empty() && ran.chosen.origin == Origin::New && !args.keep;
+    args.drop || is_empty || args.commit_if_ok && code == 0 && ran.changed.is_empty()
+}
+
+/// Stores the branch, if it shows a layer.
+fn keep(taken: Option<Taken>, place: &Place, branches: &Branches, name: &str) -> anyhow::Result<()> {
+    taken.map_or(Ok(()), |taken| taken.keep(place, branches, name))
+}
+
+fn tell_and_decide(
+    args: &TryArgs,
+    (place, branches): (&Place, &Branches),
+    ran: &Ran,
+    changes: &[Change],
+    code: u8,
+) -> anyhow::Result<(Fate, Notable)> {
+    let name = &ran.chosen.name;
+    // Before the branch may be gone.
+    let notable = if args.json { told::notable(branches, name, changes, &place.base)? } else { Notable::default() };
+    if !args.json {
+        told::summary(branches, name, changes, &place.base)?;
+    }
+    Ok((decide(args, branches, ran, changes, code)?, notable))
 }
 
 fn decide(

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::bail;
-use pathwalk_branch::{Branch, Branches, Error};
+use pathwalk_branch::{Branches, Error, Fork};
 
 use super::options::TryArgs;
 
@@ -30,14 +30,16 @@ pub(super) enum Origin {
     Kept,
 }
 
-/// Finds or makes the branch.
-pub(super) fn choose(args: &TryArgs, branches: &Branches) -> anyhow::Result<(Chosen, Branch)> {
+/// Finds the branch, or begins to make it.
+pub(super) fn choose(args: &TryArgs, branches: &Branches) -> anyhow::Result<(Chosen, Fork)> {
     let of = args.fork_of.as_deref();
     let command = args.command.first().map_or(OsStr::new(SERVED), |command| command);
     let Some(name) = &args.branch else { return made_up(command, of, branches) };
-    match branches.fork(of, name) {
+    match branches.begin_fork(of, name) {
         Ok(branch) => Ok((Chosen { name: name.clone(), origin: Origin::New }, branch)),
-        Err(Error::Exists(_)) if of.is_none() => Ok((Chosen { name: name.clone(), origin: Origin::Kept }, branches.get(name)?)),
+        Err(Error::Exists(_)) if of.is_none() => {
+            Ok((Chosen { name: name.clone(), origin: Origin::Kept }, branches.get(name)?.into()))
+        }
         Err(Error::Exists(_)) => {
             bail!("there is a branch \"{name}\" already: leave --fork-of out to go on in it, or choose another name")
         }
@@ -45,12 +47,12 @@ pub(super) fn choose(args: &TryArgs, branches: &Branches) -> anyhow::Result<(Cho
     }
 }
 
-/// Makes a branch with the name of the command, and the first number that is free.
-fn made_up(command: &OsStr, of: Option<&str>, branches: &Branches) -> anyhow::Result<(Chosen, Branch)> {
+/// Begins to make a branch with the name of the command, and the first number that is free.
+fn made_up(command: &OsStr, of: Option<&str>, branches: &Branches) -> anyhow::Result<(Chosen, Fork)> {
     let stem = stem(command);
     for number in 1.. {
         let name = format!("{stem}-{number}");
-        match branches.fork(of, &name) {
+        match branches.begin_fork(of, &name) {
             Ok(branch) => return Ok((Chosen { name, origin: Origin::New }, branch)),
             Err(Error::Exists(_)) => {}
             Err(error) => return Err(error.into()),

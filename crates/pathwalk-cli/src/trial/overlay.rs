@@ -1,17 +1,22 @@
 //! The other engine: a layer of the kernel's overlayfs, which is taken into the branch afterwards.
 //!
 //! What always holds: the layer of a branch is in the store, in a directory that is named by the
-//! branch, from before the command starts until it is taken. So what was changed outlives a crash:
-//! the next `try` in that branch takes it.
+//! branch, from before the command starts until the branch is stored with all that is in it, is
+//! committed or is dropped. So what was changed outlives a crash: the next `try` in that branch
+//! takes it.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_bench::machine::BUDGET;
-use pathwalk_branch::{Branch, Branches, Error};
-use pathwalk_overlay::{Form, Layer, Suited, Taking};
+use pathwalk_branch::{BlobStore, Branch, Branches};
+use pathwalk_overlay::{Form, Layer, LayerFiles, Suited, Taking};
 use pathwalk_try::Engine;
 
 use super::chosen::{Chosen, Origin};
@@ -46,7 +51,11 @@ pub(super) fn take_left_behind(place: &Place, branches: &Branches, chosen: &Chos
     }
     match (Layer::open(&dir), chosen.origin) {
         // A branch with changes has been given it as a whole: it had none when the layer was begun.
-        (Ok(layer), Origin::Kept) if branches.diff(&chosen.name)?.is_empty() => take(place, branches, &chosen.name, layer),
+        (Ok(layer), Origin::Kept) if branches.diff(&chosen.name)?.is_empty() => {
+            let taken = take(place, branches, &chosen.name, layer)?;
+            taken.keep(place, branches, &chosen.name)?;
+            Ok(taken.changed)
+        }
         (Ok(layer), _) => layer.remove().map(|()| Changed::new()).context("removing an old layer of overlayfs"),
         // It was killed before the command started.
         (Err(_), _) => {
@@ -74,7 +83,8 @@ pub(super) fn engine(
     chosen: &Chosen,
 ) -> anyhow::Result<(Engine, Option<Layer>)> {
     const FUSE: (Engine, Option<Layer>) = (Engine::Fuse, None);
-    let is_empty = || anyhow::Ok(args.fork_of.is_none() && branches.diff(&chosen.name)?.is_empty());
+    let is_new = || chosen.origin == Origin::New && args.fork_of.is_none();
+    let is_empty = || anyhow::Ok(is_new() || args.fork_of.is_none() && branches.diff(&chosen.name)?.is_empty());
     match args.engine {
         Wanted::Fuse => Ok(FUSE),
         Wanted::Overlay if !is_empty()? => {
@@ -117,42 +127,79 @@ fn mounted(place: &Place, name: &str) -> anyhow::Result<((Engine, Option<Layer>)
     }
 }
 
-/// Takes a layer into a branch, as a whole or not at all, and sets it aside to be removed.
-pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer) -> anyhow::Result<Changed> {
+/// Returns the mount of an engine, if this process has made it.
+pub(super) fn mount_of(engine: &Engine) -> Option<Arc<OwnedFd>> {
+    match engine {
+        Engine::Mounted(mount) => Some(Arc::clone(mount)),
+        Engine::Fuse | Engine::Layer(_) => None,
+    }
+}
+
+/// A layer of which all is in its branch, which is held and shows the layer's own files.
+pub(super) struct Taken {
+    layer: Layer,
+    /// Paths of the base that changed while the layer covered them.
+    pub(super) changed: Changed,
+}
+
+/// Takes a layer into its branch, which is held from then on. If that fails, the store has the
+/// branch without it, and the layer.
+pub(super) fn take(place: &Place, branches: &Branches, name: &str, layer: Layer) -> anyhow::Result<Taken> {
     // As it is once the command has ended. It is asked for each node once.
     branches.look_anew()?;
     branches.catch_up();
-    let fork = format!("{}.taken", place::name_of(Path::new(name)));
-    match branches.drop(&fork) {
-        // One that was killed has left it.
-        Ok(()) | Err(Error::NoBranch(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let branch = branches.fork(Some(name), &fork)?;
+    let files = Arc::new(LayerFiles::open(&layer)?);
+    branches.hold(name, Arc::clone(&files) as Arc<dyn BlobStore>)?;
+    let branch = branches.get(name)?;
     let shown = context(branch.clone())?;
     let taken = Taking::of(&layer, branches.base(), &shown).and_then(|taking| {
         let changed = taking.changed().to_vec();
-        taking.with(branch).take().map(|left| (changed, left))
+        taking.with(branch).by_reference(files).take().map(|left| (changed, left))
     });
-    drop(shown);
-    let (changed, left) = match taken {
-        Ok(taken) => taken,
-        Err(error) => {
-            // The layer is kept. What this fails with is less than what failed before.
-            let _ = branches.drop(&fork);
-            return Err(error).context("taking what was changed on overlayfs");
-        }
-    };
-    branches.commit(&fork)?;
-    let taken = place.store.join(TAKEN);
-    std::fs::create_dir_all(&taken).with_context(|| format!("making \"{}\"", taken.display()))?;
-    let aside = taken.join(format!("{}-{}", place::name_of(Path::new(name)), std::process::id()));
-    match layer.rename(&aside) {
-        Ok(()) => branches.use_up(Arc::new(left.open(&aside, &place.base)?)),
-        // A process of this number may have left one there.
-        Err(_) => layer.remove()?,
+    let (changed, left) = taken.context("taking what was changed on overlayfs")?;
+    branches.use_up(Arc::new(left.open(&dir_of(place, name), &place.base)?));
+    Ok(Taken { layer, changed })
+}
+
+impl Taken {
+    /// Stores the branch with all that is in the layer, which is then set aside.
+    pub(super) fn keep(&self, place: &Place, branches: &Branches, name: &str) -> anyhow::Result<()> {
+        branches.settle(name)?;
+        self.set_aside(place, name)
     }
-    Ok(changed)
+
+    /// Sets the layer aside, to be removed. Nothing needs it any more.
+    pub(super) fn set_aside(&self, place: &Place, name: &str) -> anyhow::Result<()> {
+        let taken = place.store.join(TAKEN);
+        std::fs::create_dir_all(&taken).with_context(|| format!("making \"{}\"", taken.display()))?;
+        let aside = taken.join(format!("{}-{}", place::name_of(Path::new(name)), std::process::id()));
+        // A process of this number may have left one there.
+        self.layer.rename(&aside).or_else(|_| Layer::remove_left(&dir_of(place, name)))?;
+        Ok(())
+    }
+}
+
+/// The time after which a layer without a branch is no longer one of a process that is about to make
+/// the branch.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// Removes layers without a branch: that of a process which was killed before it had made the
+/// branch, or after its commit was done.
+pub(super) fn remove_abandoned(place: &Place, branches: &Branches) -> anyhow::Result<()> {
+    let layers: Vec<_> = std::fs::read_dir(place.store.join(LAYERS)).into_iter().flatten().flatten().collect();
+    if layers.is_empty() {
+        return Ok(());
+    }
+    let list = branches.list()?;
+    let names: HashSet<_> = list.iter().map(|branch| OsString::from(place::name_of(Path::new(&branch.name)))).collect();
+    for layer in layers.into_iter().filter(|layer| !names.contains(&layer.file_name())) {
+        let age = layer.metadata().and_then(|of| of.modified()).ok().and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age > ABANDONED) {
+            // Another process may have been faster.
+            _ = Layer::remove_left(&layer.path());
+        }
+    }
+    Ok(())
 }
 
 /// Removes what is left of the layers that were taken. What cannot be removed is tried again by the

@@ -2,20 +2,22 @@
 //! overlayfs afterwards.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use pathwalk::Context;
 use pathwalk_bench::machine::escaped;
-use pathwalk_branch::{Branch, Branches};
+use pathwalk_branch::{Branches, Fork};
 use pathwalk_fuse::{CacheTimes, Reported, Served};
 use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Trial};
 
 use super::chosen::{self, Chosen};
 use super::options::{Sight, TryArgs};
-use super::overlay::{self, Changed};
+use super::overlay::{self, Changed, Taken};
 use crate::branch::place::{Missing, Place};
 use crate::mount::resources;
 
@@ -37,21 +39,35 @@ pub(super) struct Ran {
     pub(super) changed: Changed,
     /// The list of branches, if it can be gone on with.
     pub(super) branches: Option<Branches>,
+    /// The layer of overlayfs that the branch shows.
+    pub(super) taken: Option<Taken>,
+    /// The mount of the layer, if this process has made it.
+    pub(super) mount: Option<Arc<OwnedFd>>,
 }
 
-/// Runs the command. The branch is stored when this returns, and not used any more.
+/// Runs the command. When this returns, the branch is stored, or held with a layer; and it is not
+/// used any more.
 pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<Ran> {
     // While the command is on overlayfs, a watch would report each of its files.
     let branches = if overlay::is_likely(args) { place.open_unmounted(Missing::Make)? } else { open_watched(place)? };
-    let (chosen, branch) = chosen::choose(args, &branches)?;
+    overlay::remove_abandoned(place, &branches)?;
+    let (chosen, fork) = chosen::choose(args, &branches)?;
     let mut branches = Some(branches);
-    let outcome = in_branch((args, place, directory), &chosen, branch, &mut branches);
-    if outcome.is_err() && chosen.origin == chosen::Origin::New && !overlay::is_left_behind(place, &chosen) {
+    let ended = in_branch((args, place, directory), &chosen, fork, &mut branches);
+    if ended.is_err() && chosen.origin == chosen::Origin::New && !overlay::is_left_behind(place, &chosen) {
         // Nothing has run in it. What this fails with is less than what failed before.
         let _ = branches.as_ref().map(|branches| branches.drop(&chosen.name));
     }
-    let (outcome, changed) = outcome?;
-    Ok(Ran { chosen, outcome, changed, branches })
+    let Ended { outcome, changed, taken, mount } = ended?;
+    Ok(Ran { chosen, outcome, changed, branches, taken, mount })
+}
+
+/// The end of a command, and what it leaves.
+struct Ended {
+    outcome: Outcome,
+    changed: Changed,
+    taken: Option<Taken>,
+    mount: Option<Arc<OwnedFd>>,
 }
 
 fn open_watched(place: &Place) -> anyhow::Result<Branches> {
@@ -62,9 +78,9 @@ fn open_watched(place: &Place) -> anyhow::Result<Branches> {
 fn in_branch(
     (args, place, directory): (&TryArgs, &Place, &Path),
     chosen: &Chosen,
-    branch: Branch,
+    fork: Fork,
     open: &mut Option<Branches>,
-) -> anyhow::Result<(Outcome, Changed)> {
+) -> anyhow::Result<Ended> {
     const IS_OPEN: &str = "a list is open";
     let name = &chosen.name;
     let mut changed = overlay::take_left_behind(place, open.as_ref().context(IS_OPEN)?, chosen)?;
@@ -73,7 +89,7 @@ fn in_branch(
     let (engine, layer) = overlay::engine(args, place, open.as_ref().context(IS_OPEN)?, chosen)?;
     trial.engine = engine;
     let Some(layer) = layer else {
-        let (mut branches, mut branch) = (open.take().context(IS_OPEN)?, branch);
+        let (mut branches, mut branch) = (open.take().context(IS_OPEN)?, fork.wait()?);
         if overlay::is_likely(args) {
             // It is served after all, so changes of the base have to be seen.
             drop(branch);
@@ -91,17 +107,27 @@ fn in_branch(
             // The base may have changed in ways that were not reported yet, so another list is
             // opened then.
         }
-        return Ok((outcome?, changed));
+        return Ok(Ended { outcome: outcome?, changed, taken: None, mount: None });
     };
     let branches = open.as_ref().context(IS_OPEN)?;
-    let outcome = serve(&trial, &overlay::context(branch)?);
+    // Nothing is served.
+    let outcome = trial.run(|_, _| Ok(()));
+    let branch = fork.wait();
+    let mount = overlay::mount_of(&trial.engine);
     drop(trial);
-    match &outcome {
-        Ok(_) => changed.extend(overlay::take(place, branches, name, layer)?),
-        // Nothing has run in it.
-        Err(_) => layer.remove()?,
-    }
-    Ok((outcome?, changed))
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // Nothing has run in it.
+            layer.remove()?;
+            return Err(error.into());
+        }
+    };
+    // The command has run, so what it changed is worth another attempt.
+    let _branch = branch.or_else(|_| branches.fork(None, name))?;
+    let taken = overlay::take(place, branches, name, layer)?;
+    changed.extend_from_slice(&taken.changed);
+    Ok(Ended { outcome, changed, taken: Some(taken), mount })
 }
 
 /// Runs the command, and serves the branch to it.

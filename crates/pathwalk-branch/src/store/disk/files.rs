@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use redb::{Builder, Database, DatabaseError};
+use redb::backends::FileBackend;
+use redb::{Builder, Database, DatabaseError, StorageBackend};
 use rustix::fs::FallocateFlags;
 
 use super::rows_file::RowsFile;
@@ -76,8 +77,8 @@ impl HostFiles {
         self.segments.join(format!("{number:08x}"))
     }
 
-    /// Opens the file of the database.
-    pub(super) fn rows_file(&self) -> Result<RowsFile, DatabaseError> {
+    /// Opens the file of the database, for which `wrap` stands.
+    pub(super) fn rows_file<F: StorageBackend>(&self, wrap: impl FnOnce(FileBackend) -> F) -> Result<RowsFile<F>, DatabaseError> {
         let path = self.directory.join("rows");
         let existing = OpenOptions::new().read(true).write(true).open(&path);
         let file = match existing {
@@ -88,7 +89,7 @@ impl HostFiles {
             }
             opened => opened?,
         };
-        RowsFile::new(file, &self.are_rows_left)
+        Ok(RowsFile::new(wrap(FileBackend::new(file)?), &self.are_rows_left))
     }
 }
 
@@ -98,7 +99,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 impl Files for HostFiles {
     fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError> {
-        builder.create_with_backend(self.rows_file()?)
+        builder.create_with_backend(self.rows_file(|file| file)?)
     }
 
     fn leave_rows(&self) {

@@ -1,36 +1,59 @@
-//! The file of the database, which can be left as it is.
+//! The file of the database, which can be left as it is, and whose header is written only where that
+//! changes it.
 //!
 //! Each batch is durable, and records which pages are in use. So all that a close of the database
 //! adds is a shorter file and a header without the flag of a live writer. That takes four waits for
-//! the disk, and the next open takes one wait more where the flag is set, as after a crash.
+//! the disk.
+//! An open writes the header twice, and waits for the disk each time. In a file that was left, both
+//! writes say what the header says already, so neither is done.
 //!
-//! What always holds: a file that is left is one that `redb` leaves by itself, when another process
-//! is in a write transaction at the time of the close.
+//! What always holds:
+//!
+//! - A file that is left is one that `redb` leaves by itself, when another process is in a write
+//!   transaction at the time of the close.
+//! - A sync is left out only if this process has written nothing since the last one but a header
+//!   that was there. One that no write came before is for what another process has written, so it
+//!   is done.
 
-use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use redb::backends::FileBackend;
-use redb::{BackendError, DatabaseError, StorageBackend};
+use redb::{BackendError, StorageBackend};
+
+/// What was written since the last sync.
+const NOTHING: u8 = 0;
+const SAME_HEADER: u8 = 1;
+const MORE: u8 = 2;
 
 /// The file of the database.
 #[derive(Debug)]
-pub(super) struct RowsFile {
-    file: FileBackend,
+pub(super) struct RowsFile<F> {
+    file: F,
     is_left: Arc<AtomicBool>,
+    /// Relaxed: a sync is for what its own thread has written, under the lock of writers.
+    written: AtomicU8,
 }
 
-impl RowsFile {
+impl<F: StorageBackend> RowsFile<F> {
     /// Creates it; once `is_left` is set, its close writes nothing.
-    pub(super) fn new(file: File, is_left: &Arc<AtomicBool>) -> Result<RowsFile, DatabaseError> {
-        Ok(RowsFile { file: FileBackend::new(file)?, is_left: Arc::clone(is_left) })
+    pub(super) fn new(file: F, is_left: &Arc<AtomicBool>) -> RowsFile<F> {
+        RowsFile { file, is_left: Arc::clone(is_left), written: AtomicU8::new(NOTHING) }
+    }
+
+    /// Returns whether these bytes are the header, and are there already.
+    fn is_there(&self, offset: u64, data: &[u8]) -> Result<bool, io::Error> {
+        if offset != 0 || self.file.len()? < data.len() as u64 {
+            return Ok(false);
+        }
+        let mut there = vec![0; data.len()];
+        self.file.read(0, &mut there)?;
+        Ok(there == data)
     }
 }
 
-impl StorageBackend for RowsFile {
+impl<F: StorageBackend> StorageBackend for RowsFile<F> {
     fn len(&self) -> Result<u64, io::Error> {
         self.file.len()
     }
@@ -40,14 +63,24 @@ impl StorageBackend for RowsFile {
     }
 
     fn set_len(&self, length: u64) -> Result<(), io::Error> {
+        self.written.store(MORE, Relaxed);
         self.file.set_len(length)
     }
 
     fn sync_data(&self) -> Result<(), io::Error> {
-        self.file.sync_data()
+        if self.written.load(Relaxed) != SAME_HEADER {
+            self.file.sync_data()?;
+        }
+        self.written.store(NOTHING, Relaxed);
+        Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        if self.is_there(offset, data)? {
+            self.written.fetch_max(SAME_HEADER, Relaxed);
+            return Ok(());
+        }
+        self.written.store(MORE, Relaxed);
         self.file.write(offset, data)
     }
 

@@ -42,7 +42,9 @@ use socket::Socket;
 pub(super) fn serve(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<u8> {
     let own = {
         let branches = place.open(Coherence::Exclusive, None, Missing::Make)?;
-        chosen::choose(args, &branches)?.0
+        let (own, fork) = chosen::choose(args, &branches)?;
+        fork.wait()?;
+        own
     };
     let mut sight = args.sight.clone();
     let socket = args.socket.as_deref().map(Socket::make).transpose()?;

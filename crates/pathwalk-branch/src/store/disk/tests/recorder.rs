@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use fastrand::Rng;
 use parking_lot::Mutex;
+use redb::backends::FileBackend;
 use redb::{BackendError, Builder, Database, DatabaseError, StorageBackend};
 use std::ops::Bound;
 
 use crate::store::disk::files::{Files, HostFiles, Segment};
-use crate::store::disk::rows_file::RowsFile;
 
 /// The bytes that a disk writes as a whole.
 const SECTOR: usize = 512;
@@ -54,9 +54,8 @@ impl Recorded {
 
 impl Files for Recorded {
     fn rows(&self, builder: &Builder) -> Result<Database, DatabaseError> {
-        let file = self.files.rows_file()?;
         let (history, is_full) = (Arc::clone(&self.history), Arc::clone(&self.is_full));
-        builder.create_with_backend(Rows { file, history, is_full })
+        builder.create_with_backend(self.files.rows_file(|file| Rows { file, history, is_full })?)
     }
 
     fn leave_rows(&self) {
@@ -133,7 +132,7 @@ impl Segment for Noted {
 /// The file of the database.
 #[derive(Debug)]
 struct Rows {
-    file: RowsFile,
+    file: FileBackend,
     history: History,
     is_full: Arc<AtomicBool>,
 }
