@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, Errno, FileSystem, OpenFlags, Vfs};
-use pathwalk_branch::{Batch, Branches, Change, Damage, DiskStore, Error, Options, Store};
+use pathwalk_branch::{Batch, BlobStore, Branches, Change, Damage, DiskStore, Error, MemoryBlobs, Options, Store};
 use pathwalk_hostfs::{Coherence, HostFs};
 use tempfile::TempDir;
 
@@ -463,4 +463,40 @@ fn a_process_that_is_killed_loses_nothing_that_was_synced() {
         known = found;
     }
     println!("{kills} kills, {known} steps");
+}
+
+#[test]
+fn a_held_branch_is_stored_once_it_is_settled() {
+    let place = Place::new();
+    std::fs::write(place.base.path().join("text"), "of the base\n").unwrap();
+    let branches = place.open();
+    let itself = branches.begin_fork(None, "work").unwrap().wait().unwrap();
+    let data = std::sync::Arc::new(MemoryBlobs::default());
+    branches.hold("work", data.clone()).unwrap();
+    let work = get(&branches, "work");
+    let long: Vec<u8> = (0..1_000_000_u32).map(|at| (at / 7) as u8).collect();
+    work.write("/text", "changed\n").unwrap();
+    work.write("/shown", "").unwrap();
+    let (blob, number) = (data.put(&long).unwrap(), work.stat("/shown").unwrap().ino);
+    itself.show(number, blob, &[0..300_000, 500_000..900_000], 1_000_000).unwrap();
+    let shown = work.read("/shown").unwrap();
+    assert!(
+        shown.len() == 1_000_000 && shown[..300_000] == long[..300_000] && shown[300_000..500_000].iter().all(|byte| *byte == 0)
+    );
+    assert_eq!(itself.show(number, blob, &[0..7], 5), Err(Errno::EFBIG));
+    branches.sync().unwrap();
+    assert!(place.open().diff("work").unwrap().is_empty(), "it is held");
+    let busy = |done: Result<(), Error>| matches!(done, Err(Error::Store { errno: Errno::EBUSY, .. }));
+    assert!(busy(branches.fork_only(Some("work"), "fork")));
+
+    branches.settle("work").unwrap();
+    branches.fork_only(Some("work"), "fork").unwrap();
+    assert_eq!(itself.show(number, blob, &[], 0), Err(Errno::EINVAL), "it is held no longer");
+    drop((branches, itself, work, data));
+    let branches = place.open();
+    for name in ["work", "fork"] {
+        let work = get(&branches, name);
+        assert!(work.read("/shown").unwrap() == shown && work.read("/text").unwrap() == b"changed\n");
+    }
+    assert_eq!(branches.check().unwrap(), []);
 }

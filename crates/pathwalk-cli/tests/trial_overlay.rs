@@ -34,7 +34,7 @@ fn stores(ground: &Ground) -> Vec<PathBuf> {
 }
 
 /// Waits until something holds, for a minute at most.
-fn wait_for(what: &str, holds: impl Fn() -> bool) {
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
@@ -132,5 +132,66 @@ fn a_store_in_the_base_is_none_of_the_changes() {
             assert_eq!((code, &*output), (Some(0), "new\n"), "{errors}");
             assert!(errors.contains("1 added, 1 changed\n") && !errors.contains("the base changed"), "{errors}");
         }
+    });
+}
+
+#[test]
+fn a_commit_that_is_killed_at_any_time_is_whole_or_the_branch_is_kept() {
+    as_all("a commit from overlayfs that is killed", |ground| {
+        let script = "for n in 1 2 3 4 5 6 7 8; do echo $n > new$n; done; echo new > file; rm -r sub; touch made";
+        let (mut kept, mut committed) = (0, 0);
+        for round in 0..40 {
+            let mut command = ground.trying(&["--engine", "overlay", "-b", "work", "--commit-if-ok"], &["sh", "-c", script]);
+            let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+            wait_for("the command ends", || {
+                let is_made = layers(ground).iter().any(|layer| layer.join("upper/made").exists());
+                is_made || child.try_wait().unwrap().is_some()
+            });
+            std::thread::sleep(Duration::from_millis(round * 4));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            // The next one finishes it, or finds the branch.
+            let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file; ls | tr '\\n' ' '");
+            assert_eq!(code, Some(0), "{errors}");
+            let is_committed = ground.at("base/made").exists();
+            assert_eq!(ground.read("base/file"), if is_committed { "new\n" } else { "old\n" });
+            assert_eq!(ground.at("base/sub").exists(), !is_committed);
+            assert_eq!(output, "new\nfile made new1 new2 new3 new4 new5 new6 new7 new8 ", "{errors}");
+            assert_eq!(layers(ground), [] as [PathBuf; 0]);
+            let changes = ground.program(&["branch", "diff", "work"]).output().unwrap();
+            assert_eq!(changes.stdout.is_empty(), is_committed, "{}", String::from_utf8_lossy(&changes.stdout));
+            assert!(ground.program(&["branch", "drop", "work"]).output().unwrap().status.success());
+            *(if is_committed { &mut committed } else { &mut kept }) += 1;
+            if is_committed {
+                let numbers = (1..9).map(|number| ground.at(&format!("base/new{number}")));
+                for path in numbers.chain([ground.at("base/made")]) {
+                    assert_eq!(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(&path).unwrap()), 1);
+                    fs::remove_file(path).unwrap();
+                }
+                fs::write(ground.at("base/file"), "old\n").unwrap();
+                let made = ground.script(&["--engine", "fuse", "--commit-if-ok"], "mkdir sub; echo inner > sub/inner");
+                assert_eq!(made.0, Some(0), "{}", made.2);
+            }
+        }
+        println!("{kept} kept, {committed} committed");
+    });
+}
+
+#[test]
+fn a_layer_without_a_branch_is_removed_by_the_next_command() {
+    as_all("a layer without a branch", |ground| {
+        let mut command = ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "touch made; sleep 60"]);
+        let mut child = command.spawn().unwrap();
+        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/made").exists()));
+        std::thread::sleep(Duration::from_millis(1100));
+        let (code, _, errors) = ground.script(&["--engine", "overlay", "--drop"], "true");
+        assert_eq!((code, layers(ground).len()), (Some(0), 1), "{errors}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // As after a commit that a process has finished which was none of `try`.
+        assert!(ground.program(&["branch", "drop", "work"]).output().unwrap().status.success());
+        assert_eq!(layers(ground).len(), 1);
+        let (code, _, errors) = ground.script(&["--engine", "overlay", "--drop"], "true");
+        assert_eq!((code, layers(ground)), (Some(0), Vec::new()), "{errors}");
     });
 }

@@ -5,10 +5,12 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use pathwalk::{Context, Credentials, Timestamp, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs, SyncAtEnd};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::error::Error;
 use crate::form::Form;
@@ -46,13 +48,17 @@ pub struct Layer {
     pub(crate) dir: PathBuf,
     form: Form,
     start: Timestamp,
+    /// The lock of the process that has made it.
+    _lock: Option<OwnedFd>,
 }
 
 impl Layer {
     /// Makes an empty layer in a new directory, for a directory as the base. Its root gets what the
     /// base's root has. From here on, changes of the base count. Takes some milliseconds.
     pub fn create(dir: &Path, base: &Path) -> Result<Layer, Error> {
-        for made in [dir, &dir.join(UPPER), &dir.join(WORK)] {
+        fs::create_dir(dir).map_err(Error::host("make", dir))?;
+        let lock = Some(lock(dir).map_err(Error::host("lock", dir))?);
+        for made in [&dir.join(UPPER), &dir.join(WORK)] {
             fs::create_dir(made).map_err(Error::host("make", made))?;
         }
         let form = Form::of_this_process();
@@ -62,7 +68,7 @@ impl Layer {
             wanted.give(times, &to, (to.root(), Target::New))
         };
         copy().map_err(Error::tree("copy the attributes of", b"/"))?;
-        let layer = Layer { dir: dir.to_owned(), form, start: start::now() };
+        let layer = Layer { dir: dir.to_owned(), form, start: start::now(), _lock: lock };
         let about = dir.join(ABOUT);
         fs::write(&about, layer.about()).map_err(Error::host("write", &about))?;
         Ok(layer)
@@ -87,7 +93,7 @@ impl Layer {
             _ => None,
         };
         let (form, start) = found.ok_or_else(|| Error::NoLayer(dir.to_owned()))?;
-        Ok(Layer { dir: dir.to_owned(), form, start })
+        Ok(Layer { dir: dir.to_owned(), form, start, _lock: None })
     }
 
     /// Returns the namespace of attributes in which overlayfs keeps its notes.
@@ -120,6 +126,34 @@ impl Layer {
     /// ```
     pub fn rename(&self, to: &Path) -> Result<(), Error> {
         fs::rename(&self.dir, to).map_err(Error::host("rename", &self.dir))
+    }
+
+    /// Does the same, and returns the layer at its new path.
+    pub fn renamed(self, to: &Path) -> Result<Layer, Error> {
+        self.rename(to)?;
+        Ok(Layer { dir: to.to_owned(), ..self })
+    }
+
+    /// Returns whether the process that has made a layer still has it: an instant after its
+    /// directory is there, until the process ends or drops it.
+    ///
+    /// ```
+    /// use pathwalk_overlay::Layer;
+    /// # let (base, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// let dir = store.path().join("layer");
+    /// let layer = Layer::create(&dir, base.path())?;
+    /// assert!(Layer::is_in_use(&dir));
+    /// drop(layer);
+    /// assert!(!Layer::is_in_use(&dir));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_in_use(dir: &Path) -> bool {
+        matches!(lock(dir), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Returns the directory of the layer.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Removes the directory of a layer, of which a part may be gone.
@@ -161,6 +195,13 @@ impl Layer {
             files: None,
         })
     }
+}
+
+/// Locks a directory, unless another process has locked it.
+fn lock(dir: &Path) -> io::Result<OwnedFd> {
+    let opened = OwnedFd::from(fs::File::open(dir)?);
+    flock(&opened, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(opened)
 }
 
 /// Gives the owner all rights to a directory, and to those below it.

@@ -54,6 +54,7 @@ mod terminal;
 pub use error::Error;
 pub use inside::inside;
 pub use limits::{Limits, Met};
+pub use outside::Started;
 pub use plan::{Engine, Network};
 pub use stopper::Stopper;
 pub use streams::Streams;
@@ -188,7 +189,17 @@ impl Trial {
     /// `SIGQUIT` are left to the command, `SIGTERM` and `SIGHUP` are passed to it. When the command
     /// stops, so does the caller. With [`Caller::Apart`], several threads may run commands at once.
     pub fn run(&self, serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>) -> Result<Outcome, Error> {
-        outside::run(self, serve)
+        outside::run(self, None, serve)
+    }
+
+    /// Does the same in an inner process that was started before, with the standard streams of this
+    /// one.
+    pub fn run_in(
+        &self,
+        started: Started,
+        serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
+    ) -> Result<Outcome, Error> {
+        outside::run(self, Some(started), serve)
     }
 
     /// Returns the options of the FUSE mount, with the ids that its namespace has.

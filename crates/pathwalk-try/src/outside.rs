@@ -1,5 +1,6 @@
 //! The caller's side: it starts the inner process, serves the branch, and waits for the end.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -27,7 +28,45 @@ struct Attached {
 }
 
 /// The inner process, which ends when this is dropped.
+#[derive(Debug)]
 struct Inner(Child);
+
+/// An inner process that waits for what to do: a program takes some milliseconds to start. It ends
+/// when this is dropped.
+///
+/// ```no_run
+/// use pathwalk_try::{Started, Trial};
+/// let program = ["/proc/self/exe".into(), "inside".into()];
+/// let started = Started::new(&program)?;
+/// // Something that takes time, and then:
+/// let trial = Trial::new("/srv/www", ["true"]);
+/// trial.run_in(started, |device, options| todo!("serve {device:?} by {options:?}"))?;
+/// # Ok::<(), pathwalk_try::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Started {
+    inner: Inner,
+    channel: Channel,
+}
+
+impl Started {
+    /// Starts it, with the standard streams of this process. `program` is that of
+    /// [`Trial::program`].
+    pub fn new(program: &[OsString]) -> Result<Started, Error> {
+        Started::with(program, &Streams::Callers)
+    }
+
+    fn with(program: &[OsString], streams: &Streams) -> Result<Started, Error> {
+        let [name, arguments @ ..] = program else { return Err(Error::Unnamed("program")) };
+        let (channel, theirs) = Channel::pair().map_err(Error::outside("making a channel"))?;
+        const DOING: &str = "starting the inner process";
+        fcntl_setfd(&theirs, FdFlags::empty()).map_err(Error::outside(DOING))?;
+        let mut command = Command::new(name);
+        command.args(arguments).arg(theirs.as_raw_fd().to_string());
+        streams.give(&mut command).map_err(Error::outside(DOING))?;
+        Ok(Started { inner: Inner(command.spawn().map_err(Error::outside(DOING))?), channel })
+    }
+}
 
 impl Drop for Inner {
     fn drop(&mut self) {
@@ -38,6 +77,7 @@ impl Drop for Inner {
 
 pub(crate) fn run(
     trial: &Trial,
+    started: Option<Started>,
     serve: impl FnOnce(OwnedFd, &pathwalk_fuse::Options) -> Result<(), MountError>,
 ) -> Result<Outcome, Error> {
     check(trial)?;
@@ -51,9 +91,9 @@ pub(crate) fn run(
         }
         Caller::Apart(stopper) => (Arc::clone(stopper.first()), None),
     };
-    let (channel, theirs) = Channel::pair().map_err(Error::outside("making a channel"))?;
     let plan = Plan::of(trial, mapping());
-    let inner = start(trial, theirs)?;
+    let started = started.map_or_else(|| Started::with(&trial.program, &trial.streams), Ok);
+    let Started { inner, channel } = started?;
     if let Some(group) = &group {
         // It waits for what to do, and has started nothing.
         group.take_in(inner.0.id()).map_err(|error| Error::Limits(error.to_string()))?;
@@ -139,9 +179,6 @@ fn follow(
 
 /// Checks what the command would get from outside.
 fn check(trial: &Trial) -> Result<(), Error> {
-    if trial.program.is_empty() {
-        return Err(Error::Unnamed("program"));
-    }
     if trial.command.is_empty() {
         return Err(Error::Unnamed("command"));
     }
@@ -169,15 +206,6 @@ pub(crate) fn ids() -> Ids {
         Mapping::All => Ids::All,
         Mapping::Own => Ids::Only { user: geteuid().as_raw(), group: getegid().as_raw() },
     }
-}
-
-fn start(trial: &Trial, theirs: OwnedFd) -> Result<Inner, Error> {
-    const DOING: &str = "starting the inner process";
-    fcntl_setfd(&theirs, FdFlags::empty()).map_err(Error::outside(DOING))?;
-    let mut command = Command::new(&trial.program[0]);
-    command.args(&trial.program[1..]).arg(theirs.as_raw_fd().to_string());
-    trial.streams.give(&mut command).map_err(Error::outside(DOING))?;
-    Ok(Inner(command.spawn().map_err(Error::outside(DOING))?))
 }
 
 /// Sends a plan in a file, since it may be longer than a message.

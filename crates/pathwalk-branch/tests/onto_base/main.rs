@@ -4,6 +4,7 @@ mod answered;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
+mod held;
 mod layered;
 mod parts;
 mod processes;

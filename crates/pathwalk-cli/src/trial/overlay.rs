@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -75,12 +76,57 @@ pub(super) fn is_likely(args: &TryArgs) -> bool {
     }
 }
 
+/// A layer that is about to be made, before the name of its branch is known.
+pub(super) struct Begun(Option<JoinHandle<anyhow::Result<Mounted>>>);
+
+/// A layer, with its mount where this process may mount it as root; else the process inside does it.
+struct Mounted {
+    layer: Layer,
+    mount: Option<Arc<OwnedFd>>,
+    suited: Suited,
+}
+
+/// Begins to make a layer in a thread, if it is likely that it is used.
+pub(super) fn begin(args: &TryArgs, place: &Place) -> Option<Begun> {
+    // A commit that was cut off has to be finished before the base is covered, and a store that is
+    // made may change the base.
+    let is_quiet = place.base.join(".pathwalk-commit").symlink_metadata().is_err() && place.store.join("rows").exists();
+    if !is_likely(args) || args.branch.is_some() || !is_quiet {
+        return None;
+    }
+    let (place, dir) = (place.clone(), place.store.join(LAYERS).join(format!("new-{}", std::process::id())));
+    let make = move || {
+        // A process of this number may have left one there.
+        _ = Layer::remove_left(&dir);
+        make(&place, &dir)
+    };
+    let make = std::thread::Builder::new().name("layer".into()).spawn(make);
+    make.ok().map(|thread| Begun(Some(thread)))
+}
+
+impl Begun {
+    fn wait(mut self) -> Option<anyhow::Result<Mounted>> {
+        self.0.take().and_then(|thread| thread.join().ok())
+    }
+}
+
+impl Drop for Begun {
+    /// Removes it: it is not used.
+    fn drop(&mut self) {
+        if let Some(Ok(Ok(Mounted { layer, .. }))) = self.0.take().map(JoinHandle::join) {
+            // The next process does it else.
+            _ = layer.remove();
+        }
+    }
+}
+
 /// Returns the engine that is wished, with the layer that it takes.
 pub(super) fn engine(
     args: &TryArgs,
     place: &Place,
     branches: &Branches,
     chosen: &Chosen,
+    begun: Option<Begun>,
 ) -> anyhow::Result<(Engine, Option<Layer>)> {
     const FUSE: (Engine, Option<Layer>) = (Engine::Fuse, None);
     let is_new = || chosen.origin == Origin::New && args.fork_of.is_none();
@@ -90,12 +136,12 @@ pub(super) fn engine(
         Wanted::Overlay if !is_empty()? => {
             bail!("the branch \"{}\" has changes, and overlayfs begins with the base: leave --engine out", chosen.name)
         }
-        Wanted::Overlay => Ok(mounted(place, &chosen.name)?.0),
+        Wanted::Overlay => Ok(named(place, &chosen.name, begun)?.engine()),
         Wanted::Auto if !is_likely(args) || !is_empty()? => Ok(FUSE),
-        Wanted::Auto => match mounted(place, &chosen.name) {
-            Ok((engine, Suited::Yes)) => Ok(engine),
-            Ok(((_, layer), Suited::No(_))) => {
-                layer.map_or(Ok(()), Layer::remove)?;
+        Wanted::Auto => match named(place, &chosen.name, begun) {
+            Ok(mounted @ Mounted { suited: Suited::Yes, .. }) => Ok(mounted.engine()),
+            Ok(Mounted { layer, .. }) => {
+                layer.remove()?;
                 Ok(FUSE)
             }
             // The store is where no layer can be, in the base for example.
@@ -110,20 +156,38 @@ pub(super) fn engine(
     }
 }
 
-/// Makes a layer, and mounts it where this process may do that as root; else the process inside
-/// does it.
-fn mounted(place: &Place, name: &str) -> anyhow::Result<((Engine, Option<Layer>), Suited)> {
+/// Returns the layer of a branch: the one that was begun, or else a new one.
+fn named(place: &Place, name: &str, begun: Option<Begun>) -> anyhow::Result<Mounted> {
     let dir = dir_of(place, name);
+    match begun.and_then(Begun::wait) {
+        Some(mounted) => {
+            let Mounted { layer, mount, suited } = mounted?;
+            Ok(Mounted { layer: layer.renamed(&dir)?, mount, suited })
+        }
+        None => make(place, &dir),
+    }
+}
+
+/// Makes a layer, and mounts it where this process may do that as root.
+fn make(place: &Place, dir: &Path) -> anyhow::Result<Mounted> {
     let layers = place.store.join(LAYERS);
     std::fs::create_dir_all(&layers).with_context(|| format!("making \"{}\"", layers.display()))?;
-    let layer = Layer::create(&dir, &place.base)?;
+    let layer = Layer::create(dir, &place.base)?;
     match layer.form() {
-        Form::User => Ok(((Engine::Layer(dir), Some(layer)), Suited::No(Vec::new()))),
+        Form::User => Ok(Mounted { layer, mount: None, suited: Suited::No(Vec::new()) }),
         Form::Trusted => {
             let mount = layer.mount(&place.base)?;
             let suited = layer.suited(&place.base, &mount)?;
-            Ok(((Engine::Mounted(Arc::new(mount)), Some(layer)), suited))
+            Ok(Mounted { layer, mount: Some(Arc::new(mount)), suited })
         }
+    }
+}
+
+impl Mounted {
+    fn engine(self) -> (Engine, Option<Layer>) {
+        let Mounted { layer, mount, .. } = self;
+        let engine = mount.map_or_else(|| Engine::Layer(layer.dir().to_owned()), Engine::Mounted);
+        (engine, Some(layer))
     }
 }
 
@@ -179,9 +243,8 @@ impl Taken {
     }
 }
 
-/// The time after which a layer without a branch is no longer one of a process that is about to make
-/// the branch.
-const ABANDONED: Duration = Duration::from_secs(60);
+/// The time after which a layer is locked by the process that has made it.
+const LOCKED: Duration = Duration::from_secs(1);
 
 /// Removes layers without a branch: that of a process which was killed before it had made the
 /// branch, or after its commit was done.
@@ -194,7 +257,7 @@ pub(super) fn remove_abandoned(place: &Place, branches: &Branches) -> anyhow::Re
     let names: HashSet<_> = list.iter().map(|branch| OsString::from(place::name_of(Path::new(&branch.name)))).collect();
     for layer in layers.into_iter().filter(|layer| !names.contains(&layer.file_name())) {
         let age = layer.metadata().and_then(|of| of.modified()).ok().and_then(|time| time.elapsed().ok());
-        if age.is_some_and(|age| age > ABANDONED) {
+        if age.is_some_and(|age| age > LOCKED) && !Layer::is_in_use(&layer.path()) {
             // Another process may have been faster.
             _ = Layer::remove_left(&layer.path());
         }

@@ -13,7 +13,7 @@ use pathwalk_bench::machine::escaped;
 use pathwalk_branch::{Branches, Fork};
 use pathwalk_fuse::{CacheTimes, Reported, Served};
 use pathwalk_hostfs::Coherence;
-use pathwalk_try::{Outcome, Trial};
+use pathwalk_try::{Outcome, Started, Trial};
 
 use super::chosen::{self, Chosen};
 use super::options::{Sight, TryArgs};
@@ -48,18 +48,26 @@ pub(super) struct Ran {
 /// Runs the command. When this returns, the branch is stored, or held with a layer; and it is not
 /// used any more.
 pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Result<Ran> {
+    // Both take as long as it takes to open the branches.
+    let begun = Begun { started: Started::new(&inner_program())?, layer: overlay::begin(args, place) };
     // While the command is on overlayfs, a watch would report each of its files.
     let branches = if overlay::is_likely(args) { place.open_unmounted(Missing::Make)? } else { open_watched(place)? };
     overlay::remove_abandoned(place, &branches)?;
     let (chosen, fork) = chosen::choose(args, &branches)?;
     let mut branches = Some(branches);
-    let ended = in_branch((args, place, directory), &chosen, fork, &mut branches);
+    let ended = in_branch((args, place, directory), begun, &chosen, fork, &mut branches);
     if ended.is_err() && chosen.origin == chosen::Origin::New && !overlay::is_left_behind(place, &chosen) {
         // Nothing has run in it. What this fails with is less than what failed before.
         let _ = branches.as_ref().map(|branches| branches.drop(&chosen.name));
     }
     let Ended { outcome, changed, taken, mount } = ended?;
     Ok(Ran { chosen, outcome, changed, branches, taken, mount })
+}
+
+/// What is begun before the branches are open.
+struct Begun {
+    started: Started,
+    layer: Option<overlay::Begun>,
 }
 
 /// The end of a command, and what it leaves.
@@ -77,6 +85,7 @@ fn open_watched(place: &Place) -> anyhow::Result<Branches> {
 /// Runs the command in a branch. Leaves a list of branches that can be gone on with, or none.
 fn in_branch(
     (args, place, directory): (&TryArgs, &Place, &Path),
+    Begun { started, layer: begun }: Begun,
     chosen: &Chosen,
     fork: Fork,
     open: &mut Option<Branches>,
@@ -86,7 +95,7 @@ fn in_branch(
     let mut changed = overlay::take_left_behind(place, open.as_ref().context(IS_OPEN)?, chosen)?;
     let mut trial = trial(&args.sight, place, name, &args.command)?;
     trial.directory = directory.to_owned();
-    let (engine, layer) = overlay::engine(args, place, open.as_ref().context(IS_OPEN)?, chosen)?;
+    let (engine, layer) = overlay::engine(args, place, open.as_ref().context(IS_OPEN)?, chosen, begun)?;
     trial.engine = engine;
     let Some(layer) = layer else {
         let (mut branches, mut branch) = (open.take().context(IS_OPEN)?, fork.wait()?);
@@ -97,7 +106,7 @@ fn in_branch(
             branches = open_watched(place)?;
             branch = branches.get(name)?;
         }
-        let outcome = serve(&trial, &overlay::context(branch)?);
+        let outcome = serve(&trial, Some(started), &overlay::context(branch)?);
         // The mount goes.
         drop(trial);
         if outcome.is_err() {
@@ -111,7 +120,7 @@ fn in_branch(
     };
     let branches = open.as_ref().context(IS_OPEN)?;
     // Nothing is served.
-    let outcome = trial.run(|_, _| Ok(()));
+    let outcome = trial.run_in(started, |_, _| Ok(()));
     let branch = fork.wait();
     let mount = overlay::mount_of(&trial.engine);
     drop(trial);
@@ -131,9 +140,9 @@ fn in_branch(
 }
 
 /// Runs the command, and serves the branch to it.
-pub(super) fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn serve(trial: &Trial, started: Option<Started>, context: &Context) -> anyhow::Result<Outcome> {
     let mut served: Option<Served> = None;
-    let outcome = trial.run(|device, options| {
+    let serve = |device: OwnedFd, options: &pathwalk_fuse::Options| {
         resources::allow_descriptors();
         resources::bound_arenas();
         let mut options = options.clone();
@@ -141,7 +150,11 @@ pub(super) fn serve(trial: &Trial, context: &Context) -> anyhow::Result<Outcome>
         options.reported = Reported::Forever;
         served = Some(pathwalk_fuse::serve(context, device, &options)?);
         Ok(())
-    })?;
+    };
+    let outcome = match started {
+        Some(started) => trial.run_in(started, serve),
+        None => trial.run(serve),
+    }?;
     // The last process has ended, and the mount with it.
     let _ = served.is_none_or(|served| served.wait_for(END));
     Ok(outcome)
@@ -158,8 +171,13 @@ pub(super) fn trial(sight: &Sight, place: &Place, name: &str, command: &[OsStrin
     trial.network = sight.net.network();
     (trial.limits.memory, trial.limits.processes) = (sight.memory, sight.pids);
     trial.source = format!("branch:{name}");
-    trial.program = vec!["/proc/self/exe".into(), "try-inside".into()];
+    trial.program = inner_program().into();
     Ok(trial)
+}
+
+/// Returns the program of the inner process.
+fn inner_program() -> [OsString; 2] {
+    ["/proc/self/exe".into(), "try-inside".into()]
 }
 
 /// Returns paths without links.

@@ -1,4 +1,4 @@
-//! New files of a layer, which a commit moves into the base.
+//! New files of a layer, to which a commit gives names in the base.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

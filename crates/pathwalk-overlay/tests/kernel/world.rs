@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pathwalk::{Context, Credentials, FileType, InodeFlags, Timestamp, Vfs};
-use pathwalk_branch::{Aspects, Branch, Branches, Change};
+use pathwalk_branch::{Aspects, BlobStore, Branch, Branches, Change};
 use pathwalk_hostfs::{Coherence, HostFs};
-use pathwalk_overlay::{Form, Layer, Taking};
+use pathwalk_overlay::{Form, Layer, LayerFiles, Taking};
 use pathwalk_tests::skipped;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
@@ -136,9 +137,33 @@ impl World {
         Branches::new(host(&self.base())).expect("it is a base")
     }
 
-    /// Takes a layer into a branch, which then shows what the mount showed, and returns what it
-    /// changed.
+    /// Takes a layer into branches, with its data copied and where it is. Each then shows what the
+    /// mount showed. Returns what one of them changed.
     pub(crate) fn take(&self, layer: &Layer, shown: &Shown, what: &str) -> Vec<Change> {
+        // In a user namespace, each look at a file of the layer is an access.
+        if layer.form() == Form::Trusted {
+            self.take_by_reference(layer, shown, what);
+        }
+        self.take_copied(layer, shown, what)
+    }
+
+    fn take_by_reference(&self, layer: &Layer, shown: &Shown, what: &str) {
+        let branches = self.branches();
+        let itself = branches.fork(None, "held").expect("the name is free");
+        let files = Arc::new(LayerFiles::open(layer).expect("it is there"));
+        branches.hold("held", Arc::clone(&files) as Arc<dyn BlobStore>).expect("it is there");
+        let branch = context(itself.clone());
+        let taking = Taking::of(layer, &host(&self.base()), &branch).unwrap_or_else(|error| panic!("{what}: {error}"));
+        taking.with(itself).by_reference(files).take().unwrap_or_else(|error| panic!("{what}, by reference: {error}"));
+        for state in ["held", "settled"] {
+            let found = Shown::of(&branch);
+            let found = if shown.links.is_empty() { found.without_links() } else { found };
+            found.assert_same(shown, &format!("{what}, {state}"));
+            branches.settle("held").expect("there is room");
+        }
+    }
+
+    fn take_copied(&self, layer: &Layer, shown: &Shown, what: &str) -> Vec<Change> {
         let branches = self.branches();
         let itself = branches.fork(None, "work").expect("the name is free");
         let branch = context(itself.clone());

@@ -128,3 +128,21 @@ fn a_store_whose_disk_was_full_works_when_there_is_room_again() {
     assert_eq!(store.apply(&batch), Ok(Applied::Done));
     assert_eq!(get(&store, b"key").as_deref(), Some(&b"another"[..]));
 }
+
+#[test]
+fn a_store_that_was_closed_is_opened_without_a_wait_for_the_disk() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let history = recorder::History::default();
+    let open = || {
+        let files = recorder::Recorded::open(directory.path(), &history);
+        DiskStore::over(Arc::new(files), directory.path()).expect("it can be opened")
+    };
+    put(&open(), b"key", b"value");
+    let before = history.lock().len();
+    let store = open();
+    assert_eq!(get(&store, b"key").as_deref(), Some(&b"value"[..]));
+    assert_eq!(history.lock()[before..].len(), 0, "nothing is written either");
+    put(&store, b"key", b"another");
+    let is_sync = |done: &&(String, recorder::Done)| matches!(done.1, recorder::Done::Sync);
+    assert!(history.lock()[before..].iter().filter(is_sync).count() > 0);
+}

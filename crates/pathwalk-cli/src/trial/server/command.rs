@@ -58,7 +58,7 @@ pub(super) fn carry_out(
         let watch = scope.spawn(|| watch(asks, limits.timeout, &stopper));
         let readers =
             [(output, "stdout"), (errors, "stderr")].map(|(pipe, name)| scope.spawn(move || read(pipe, name, limits, events)));
-        let outcome = run::serve(&trial, &open.context);
+        let outcome = run::serve(&trial, None, &open.context);
         // The readers and the watch end with what they wait for.
         drop(trial);
         *line.running.lock() = None;
