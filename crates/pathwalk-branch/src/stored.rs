@@ -403,8 +403,8 @@ impl Stored {
         Ok((old, new))
     }
 
-    /// Stores the state of an open branch. Returns at once if it is stored already, if the branch was
-    /// dropped, and if it is held.
+    /// Stores the state of an open branch. Returns at once if it is stored already, if the branch
+    /// was dropped, and if it is held.
     pub(crate) fn sync(&self, branch: &Inner, home: &Home) -> Result<(), Error> {
         let action = "store the branch";
         let failed = || store_error(action);

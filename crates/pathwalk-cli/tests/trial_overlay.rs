@@ -140,14 +140,14 @@ fn a_commit_that_is_killed_at_any_time_is_whole_or_the_branch_is_kept() {
     as_all("a commit from overlayfs that is killed", |ground| {
         let script = "for n in 1 2 3 4 5 6 7 8; do echo $n > new$n; done; echo new > file; rm -r sub; touch made";
         let (mut kept, mut committed) = (0, 0);
-        for round in 0..40 {
+        for round in 0..24 {
             let mut command = ground.trying(&["--engine", "overlay", "-b", "work", "--commit-if-ok"], &["sh", "-c", script]);
             let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
             wait_for("the command ends", || {
                 let is_made = layers(ground).iter().any(|layer| layer.join("upper/made").exists());
                 is_made || child.try_wait().unwrap().is_some()
             });
-            std::thread::sleep(Duration::from_millis(round * 4));
+            std::thread::sleep(Duration::from_millis(round * 6));
             child.kill().unwrap();
             child.wait().unwrap();
             // The next one finishes it, or finds the branch.

@@ -27,8 +27,8 @@ pub(crate) fn copy(from: &Node, to: &File, is: Target) -> Result<(), Errno> {
     }
 }
 
-/// Shows the data of a file of a layer, which is a blob, in one of a held branch: of the base, if it
-/// is opened.
+/// Shows the data of a file of a layer, which is a blob, in one of a held branch: of the base, if
+/// it is opened.
 pub(crate) fn show(from: &Node, blob: BlobId, branch: &Branch, number: u64, of_base: Option<&File>) -> Result<(), Errno> {
     from.may_be_read()?;
     let mut ranges: Vec<Range<u64>> = Vec::new();
@@ -75,7 +75,8 @@ fn copy_to_empty(from: &Node, ranges: Vec<Range<u64>>, to: &File) -> Result<(), 
     Ok(())
 }
 
-/// Passes what differs from another file to `put`, with its offset there, and clears what is a hole.
+/// Passes what differs from another file to `put`, with its offset there, and clears what is a
+/// hole.
 fn copy_what_differs(from: &Node, to: &File, mut put: impl FnMut(u64, &[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
     let ranges = ranges_of(from)?;
     let size = from.attributes().size;

@@ -1,8 +1,8 @@
 //! The new files of a layer that was taken, which a commit onto the base uses up.
 //!
-//! What always holds: a file is given only if it is still as the branch has it. It keeps its name in
-//! the layer until the commit is sure to be made. No link is followed, and nothing outside the layer
-//! and the base is reached.
+//! What always holds: a file is given only if it is still as the branch has it. It keeps its name
+//! in the layer until the commit is sure to be made. No link is followed, and nothing outside the
+//! layer and the base is reached.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;

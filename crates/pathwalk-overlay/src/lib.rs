@@ -3,8 +3,8 @@
 //! # What always holds
 //!
 //! - A branch into which a layer is taken shows the base, and nothing else, when that begins.
-//! - Nothing is written to the layer or to the base. A commit may give new files of the one names in
-//!   the other afterwards ([`LeftFiles`]).
+//! - Nothing is written to the layer or to the base. A commit may give new files of the one names
+//!   in the other afterwards ([`LeftFiles`]).
 //!   What is read gets new times of access where the host writes them.
 //! - Paths start at the root, lead down, and follow no link.
 //!
@@ -26,8 +26,8 @@
 //!   is asked of the host for a layer;
 //! - `plan` is what a layer means for a branch, `look` makes it, `hidden` is what the layer hides
 //!   of the base;
-//! - `take` carries it out, with `settings` and `data` for one node; `files` are those whose data the
-//!   branch shows where it is, `left` those that a commit uses up;
+//! - `take` carries it out, with `settings` and `data` for one node; `files` are those whose data
+//!   the branch shows where it is, `left` those that a commit uses up;
 //! - `layer` is the directory of a layer, `mounting` mounts it, `suited` says what is then not as
 //!   on a plain directory, `start` is the time from which a change of the base counts.
 

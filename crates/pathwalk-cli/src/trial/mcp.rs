@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::server::client::{Line, read_line};
 use super::server::message::{Action, Failure, Kind, Run};
 use super::server::session::{Begun, Session, Silent};
+use super::told;
 
 /// The versions of the protocol that are spoken, the newest first. Of what differs between them,
 /// nothing is used.
@@ -201,10 +202,7 @@ fn run_text(ran: &Value) -> String {
         text += if ran[member] == true { says } else { "" };
     }
     for limit in ran["limits_met"].as_array().into_iter().flatten() {
-        text += match limit.as_str() {
-            Some("memory") => "; it was ended, since it needed more memory than it may take",
-            _ => "; it was refused a process, since it had as many as it may have",
-        };
+        text += &format!("; {}", told::of_limit(limit.as_str().unwrap_or_default()));
     }
     if let Some(error) = ran["error"].as_str() {
         text += &format!("; it was not run: {error}");

@@ -91,6 +91,11 @@ fn is_dotfile(path: &[u8]) -> bool {
     false
 }
 
+/// Returns whether a path leads to what git keeps for itself, which it never lists.
+fn is_of_git(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|component| component == b".git")
+}
+
 /// Returns the files at the paths that changed or went which git does not know. The base is as it
 /// was. None where there is no git, or no repository.
 fn unversioned(changes: &[Change], base: &Path) -> BTreeSet<Vec<u8>> {
@@ -100,7 +105,8 @@ fn unversioned(changes: &[Change], base: &Path) -> BTreeSet<Vec<u8>> {
         Change::Changed { kind: FileType::Directory, .. } => None,
         change => Some(change.path()),
     });
-    let old: Vec<&[u8]> = old.map(|path| path.strip_prefix(b"/").unwrap_or(path)).filter(|path| !path.is_empty()).collect();
+    let old: Vec<&[u8]> =
+        old.map(|path| path.strip_prefix(b"/").unwrap_or(path)).filter(|path| !path.is_empty() && !is_of_git(path)).collect();
     if old.is_empty() {
         return BTreeSet::new();
     }

@@ -79,7 +79,8 @@ pub(super) fn is_likely(args: &TryArgs) -> bool {
 /// A layer that is about to be made, before the name of its branch is known.
 pub(super) struct Begun(Option<JoinHandle<anyhow::Result<Mounted>>>);
 
-/// A layer, with its mount where this process may mount it as root; else the process inside does it.
+/// A layer, with its mount where this process may mount it as root; else the process inside does
+/// it.
 struct Mounted {
     layer: Layer,
     mount: Option<Arc<OwnedFd>>,

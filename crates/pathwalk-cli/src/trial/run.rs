@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use pathwalk::Context;
 use pathwalk_bench::machine::escaped;
 use pathwalk_branch::{Branches, Fork};
-use pathwalk_fuse::{CacheTimes, Reported, Served};
+use pathwalk_fuse::{CacheTimes, MountError, Reported, Served};
 use pathwalk_hostfs::Coherence;
 use pathwalk_try::{Outcome, Started, Trial};
 
@@ -98,15 +98,15 @@ fn in_branch(
     let (engine, layer) = overlay::engine(args, place, open.as_ref().context(IS_OPEN)?, chosen, begun)?;
     trial.engine = engine;
     let Some(layer) = layer else {
-        let (mut branches, mut branch) = (open.take().context(IS_OPEN)?, fork.wait()?);
+        let (mut branches, mut fork) = (open.take().context(IS_OPEN)?, fork);
         if overlay::is_likely(args) {
             // It is served after all, so changes of the base have to be seen.
-            drop(branch);
+            drop(fork.wait()?);
             drop(branches);
             branches = open_watched(place)?;
-            branch = branches.get(name)?;
+            fork = branches.get(name)?.into();
         }
-        let outcome = serve(&trial, Some(started), &overlay::context(branch)?);
+        let outcome = serve(&trial, Some(started), || overlay::context(fork.wait()?));
         // The mount goes.
         drop(trial);
         if outcome.is_err() {
@@ -139,22 +139,36 @@ fn in_branch(
     Ok(Ended { outcome, changed, taken: Some(taken), mount })
 }
 
-/// Runs the command, and serves the branch to it.
-pub(super) fn serve(trial: &Trial, started: Option<Started>, context: &Context) -> anyhow::Result<Outcome> {
+/// Runs the command, and serves the branch to it, of which `context` returns a context when it is
+/// needed.
+pub(super) fn serve(
+    trial: &Trial,
+    started: Option<Started>,
+    context: impl FnOnce() -> anyhow::Result<Context>,
+) -> anyhow::Result<Outcome> {
     let mut served: Option<Served> = None;
+    let mut refused = None;
     let serve = |device: OwnedFd, options: &pathwalk_fuse::Options| {
+        let context = context().map_err(|error| {
+            refused = Some(error);
+            MountError::Detached(std::io::Error::other("there is no branch"))
+        })?;
         resources::allow_descriptors();
         resources::bound_arenas();
         let mut options = options.clone();
         options.times = CacheTimes { entry: KEPT, absence: KEPT, attributes: KEPT };
         options.reported = Reported::Forever;
-        served = Some(pathwalk_fuse::serve(context, device, &options)?);
+        served = Some(pathwalk_fuse::serve(&context, device, &options)?);
         Ok(())
     };
     let outcome = match started {
         Some(started) => trial.run_in(started, serve),
         None => trial.run(serve),
-    }?;
+    };
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    let outcome = outcome?;
     // The last process has ended, and the mount with it.
     let _ = served.is_none_or(|served| served.wait_for(END));
     Ok(outcome)

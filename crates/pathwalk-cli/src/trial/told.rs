@@ -17,19 +17,28 @@ use super::run::Ran;
 use crate::branch::{shown, written};
 use crate::output::wrap;
 
+/// The option of the limit of memory.
+const MEMORY: &str = "memory";
+
 /// Writes which limits the command met.
 pub(super) fn met(met: Met) -> anyhow::Result<()> {
-    for says in limits(met).into_iter().map(|(_, says)| says) {
-        writeln!(std::io::stderr(), "{says}")?;
+    for option in limits(met) {
+        writeln!(std::io::stderr(), "the command met --{option}: {}", of_limit(option))?;
     }
     Ok(())
 }
 
-/// Returns the limits that a command met, by their options, with what is said of them.
-pub(super) fn limits(met: Met) -> Vec<(&'static str, &'static str)> {
-    let memory = ("memory", "the command was ended: it needed more memory than --memory allows");
-    let processes = ("pids", "the command was refused a process: it had as many as --pids allows");
-    [(met.memory, memory), (met.processes, processes)].into_iter().filter_map(|(is, said)| is.then_some(said)).collect()
+/// Returns the limits that a command met, by their options.
+pub(super) fn limits(met: Met) -> Vec<&'static str> {
+    [(met.memory, MEMORY), (met.processes, "pids")].into_iter().filter_map(|(is, option)| is.then_some(option)).collect()
+}
+
+/// Returns what is said of a limit that a command met, by its option.
+pub(super) fn of_limit(option: &str) -> &'static str {
+    match option {
+        MEMORY => "it was ended, since it needed more memory than it may take",
+        _ => "it was refused a process, since it had as many as it may have",
+    }
 }
 
 /// Writes what was changed.
@@ -96,7 +105,7 @@ pub(super) fn json(
         Ended::Killed(signal) => json!(signal),
         _ => json!(null),
     };
-    value["limits_met"] = limits(outcome.met).iter().map(|(option, _)| *option).collect();
+    value["limits_met"] = limits(outcome.met).into();
     value["fate"] = json!(match fate {
         Fate::Empty => "nothing changed",
         Fate::Kept => "kept",

@@ -1,5 +1,5 @@
-//! The file of the database, which can be left as it is, and whose header is written only where that
-//! changes it.
+//! The file of the database, which can be left as it is, and whose header is written only where
+//! that changes it.
 //!
 //! Each batch is durable, and records which pages are in use. So all that a close of the database
 //! adds is a shorter file and a header without the flag of a live writer. That takes four waits for

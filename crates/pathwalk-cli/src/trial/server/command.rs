@@ -58,7 +58,7 @@ pub(super) fn carry_out(
         let watch = scope.spawn(|| watch(asks, limits.timeout, &stopper));
         let readers =
             [(output, "stdout"), (errors, "stderr")].map(|(pipe, name)| scope.spawn(move || read(pipe, name, limits, events)));
-        let outcome = run::serve(&trial, None, &open.context);
+        let outcome = run::serve(&trial, None, || Ok(open.context.clone()));
         // The readers and the watch end with what they wait for.
         drop(trial);
         *line.running.lock() = None;
@@ -68,7 +68,7 @@ pub(super) fn carry_out(
     let ms = begun.elapsed().as_millis() as u64;
     let outcome = outcome?;
     let (exit_code, signal, error) = ended(&outcome);
-    let limits_met = told::limits(outcome.met).iter().map(|(option, _)| *option).collect();
+    let limits_met = told::limits(outcome.met);
     let (timed_out, stopped) = (why == Why::TimedOut, why == Why::Stopped);
     Ok(Ran { step: 0, exit_code, signal, timed_out, stopped, limits_met, ms, stdout, stderr, error })
 }
