@@ -41,8 +41,13 @@ pub(crate) fn states(branches: &Branches, name: &str) -> anyhow::Result<(Context
     Ok((shown(branches.before(name)?)?, shown(branches.after(name)?)?))
 }
 
+/// The budget of the caches of a view, in bytes. What was changed is looked at once, and larger
+/// caches take longer to make than a summary.
+const BUDGET_OF_A_VIEW: u64 = 4 << 20;
+
 fn shown(branch: Branch) -> anyhow::Result<Context> {
-    Ok(Vfs::builder().build(branch).context("opening the branch")?.context(Credentials::root()))
+    let shown = Vfs::builder().budget(BUDGET_OF_A_VIEW).build(branch).context("opening the branch")?;
+    Ok(shown.context(Credentials::root()))
 }
 
 /// Reports what a format cannot hold to standard error.
