@@ -57,7 +57,10 @@ impl Blobs {
     /// Adds the data that a branch shows in memory.
     fn add_shown(&mut self, branch: &Inner) {
         branch.each_row(|row| {
-            if let Row::Extent(Extent { length, what: What::Blob(blob, start) }) = row {
+            // A held branch has data elsewhere.
+            if let Row::Extent(Extent { length, what: What::Blob(blob, start) }) = row
+                && blob.is_in(&branch.shared.store)
+            {
                 self.add(blob.id(), start + length);
             }
         });
