@@ -10,7 +10,7 @@ use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 
 /// Bytes of each tree's caches: there are many trees, with few nodes.
-const BUDGET: u64 = 2 << 20;
+pub(crate) const BUDGET: u64 = 2 << 20;
 
 /// A base, and what keeps it.
 #[allow(dead_code, reason = "not every test uses all of it")]

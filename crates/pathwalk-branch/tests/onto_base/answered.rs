@@ -9,6 +9,7 @@ use pathwalk_branch::{Answer, Branches, DiskStore, Options, Resolution};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
+use crate::common::BUDGET;
 use crate::common::trees::{differences, look_closely};
 use crate::{fill, work};
 
@@ -40,7 +41,7 @@ impl Ground {
     fn new() -> (Ground, Branches) {
         let fs = Arc::new(Failing::new(Arc::new(MemFs::new())));
         let ground = Ground { fs, store: tempfile::tempdir().unwrap() };
-        let base = Vfs::builder().build(Arc::clone(&ground.fs)).unwrap().context(Credentials::root());
+        let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&ground.fs)).unwrap().context(Credentials::root());
         fill(&base);
         let branches = ground.open(base.clone());
         work(&context(&branches, "step", true));
@@ -52,7 +53,7 @@ impl Ground {
 
     /// Returns a context on the base in a process of its own.
     fn reborn(&self) -> Context {
-        Vfs::builder().build(Arc::clone(self.fs.inner())).unwrap().context(Credentials::root())
+        Vfs::builder().budget(BUDGET).build(Arc::clone(self.fs.inner())).unwrap().context(Credentials::root())
     }
 
     fn open(&self, base: Context) -> Branches {
@@ -63,7 +64,7 @@ impl Ground {
 
 fn context(branches: &Branches, name: &str, is_new: bool) -> Context {
     let branch = if is_new { branches.fork(None, name) } else { branches.get(name) };
-    Vfs::builder().build(branch.unwrap()).unwrap().context(Credentials::root())
+    Vfs::builder().budget(BUDGET).build(branch.unwrap()).unwrap().context(Credentials::root())
 }
 
 #[test]

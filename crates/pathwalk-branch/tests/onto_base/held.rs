@@ -11,6 +11,7 @@ use pathwalk_branch::{Branches, DiskStore, MemoryBlobs, Options, Spares};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
+use crate::common::BUDGET;
 use crate::common::trees::{differences, look_closely};
 
 /// Files in a directory, each with the number of its node as its name, which keep their names until
@@ -46,7 +47,7 @@ fn host(place: &Path) -> HostFs {
 }
 
 fn reborn(place: &Path) -> (Context, Branches) {
-    let base = Vfs::builder().build(host(place)).unwrap().context(Credentials::root());
+    let base = Vfs::builder().budget(BUDGET).build(host(place)).unwrap().context(Credentials::root());
     let store = DiskStore::open(place.join("store")).unwrap();
     (base.clone(), Branches::open(base, Options::default(), store).unwrap())
 }
@@ -66,12 +67,12 @@ impl World {
         fs::create_dir(place.path().join("spare")).unwrap();
         fs::write(place.path().join("base/old/file"), "of the base").unwrap();
         let fs = Arc::new(Failing::new(host(place.path())));
-        let base = Vfs::builder().build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+        let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root());
         let store = DiskStore::open(place.path().join("store")).unwrap();
         let branches = Branches::open(base, Options::default(), store).unwrap();
         let branch = branches.fork(None, "work").unwrap();
         branches.hold("work", Arc::new(MemoryBlobs::default())).unwrap();
-        let work = Vfs::builder().build(branch).unwrap().context(Credentials::root());
+        let work = Vfs::builder().budget(BUDGET).build(branch).unwrap().context(Credentials::root());
         let world = World { place, fs, branches, work };
         world.change();
         world.branches.sync().unwrap();
@@ -120,7 +121,8 @@ fn a_commit_of_a_held_branch_that_is_killed_is_whole_or_nothing_is_lost() {
     let step = if std::env::var_os("PATHWALK_BRANCH_KILLS").is_some() { 1 } else { 5 };
     for call in (fastrand::usize(..step)..).step_by(step) {
         let world = World::new();
-        let before = look_closely(&Vfs::builder().build(host(world.place.path())).unwrap().context(Credentials::root()));
+        let before =
+            look_closely(&Vfs::builder().budget(BUDGET).build(host(world.place.path())).unwrap().context(Credentials::root()));
         let (spare_before, after) = (spare(world.place.path()), look_closely(&world.work));
         world.fs.start(Plan::from(call as u64, Fault::Error(Errno::EIO)));
         let committed = world.branches.commit("work");

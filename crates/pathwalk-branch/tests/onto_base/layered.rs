@@ -15,11 +15,9 @@ use pathwalk_tests::mounts::new_overlay;
 use pathwalk_tests::skipped;
 use tempfile::TempDir;
 
+use crate::common::BUDGET;
 use crate::common::trees::{Node, Rest, differences, look, look_closely};
 use crate::{fill, work};
-
-/// Bytes of each tree's caches.
-const BUDGET: u64 = 2 << 20;
 
 /// The options with which directories of the lower layer can be renamed, and files there keep all
 /// their names.

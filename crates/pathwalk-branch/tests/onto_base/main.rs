@@ -13,6 +13,7 @@ mod swapped;
 mod undo_crashes;
 mod undone;
 
+use common::BUDGET;
 use common::Ground;
 use common::trees::{change_more, differences, look, look_closely};
 use fastrand::Rng;
@@ -124,14 +125,14 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
     let [user, group, other] = of_mode.entries() else { panic!("it has three entries") };
     let more = [AclTag::User(7), AclTag::Mask].map(|tag| AclEntry { tag, grants: Access::READ });
     let list = Acl::new(vec![*user, more[0], *group, more[1], *other]);
-    let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+    let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).unwrap().context(Credentials::root());
     base.set_acl("/", AclKind::Default, Some(&list)).unwrap();
     base.mkdir("/undumped", 0o755).unwrap();
     base.set_inode_flags("/undumped", InodeFlags::NODUMP).unwrap();
     base.mkdir("/d", 0o755).unwrap();
     base.mkdir("/e", 0o755).unwrap();
     let branches = Branches::new(base.clone()).unwrap();
-    let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let context = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
     base.set_inode_flags("/", InodeFlags::NODUMP).unwrap();
     context.set_inode_flags("/undumped", InodeFlags::empty()).unwrap();
     context.write("/undumped/plain", "text").unwrap();
@@ -152,7 +153,7 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
 
 #[test]
 fn flags_that_forbid_changes_are_committed_last() {
-    let base = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+    let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).unwrap().context(Credentials::root());
     base.write("/fixed", "old").unwrap();
     base.set_inode_flags("/fixed", InodeFlags::IMMUTABLE).unwrap();
     base.mkdir("/closed", 0o755).unwrap();
@@ -167,7 +168,7 @@ fn flags_that_forbid_changes_are_committed_last() {
     base.write("/plain", "old").unwrap();
     base.link("/plain", "/second").unwrap();
     let branches = Branches::new(base.clone()).unwrap();
-    let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let context = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
     context.write("/plain", "new").unwrap();
     context.remove_file("/second").unwrap();
     context.set_inode_flags("/plain", InodeFlags::IMMUTABLE).unwrap();

@@ -11,6 +11,7 @@ use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_branch::Branches;
 use pathwalk_hostfs::{Coherence, HostFs};
 
+use crate::common::BUDGET;
 use crate::common::trees::{differences, look};
 use crate::{fill, work};
 
@@ -18,7 +19,7 @@ const DIRECTORY: &str = "PATHWALK_TEST_COMMITS_IN";
 
 fn base(directory: &std::path::Path) -> Context {
     let fs = HostFs::open_writable(directory).unwrap().with_coherence(Coherence::Exclusive);
-    Vfs::builder().build(fs).unwrap().context(Credentials::root())
+    Vfs::builder().budget(BUDGET).build(fs).unwrap().context(Credentials::root())
 }
 
 /// Runs in the child: commits, and says when it begins.
@@ -26,7 +27,7 @@ fn base(directory: &std::path::Path) -> Context {
 fn child() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let branches = Branches::new(base(directory.as_ref())).unwrap();
-    let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let context = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
     work(&context);
     println!("begins");
     branches.commit("work").unwrap();

@@ -5,6 +5,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::common::BUDGET;
 use pathwalk::{Credentials, Vfs};
 use pathwalk_branch::{Branches, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
@@ -35,9 +36,10 @@ fn directories_that_are_swapped_for_links_lead_nowhere() {
         });
         for round in 0..rounds {
             let fs = HostFs::open_writable(&inside).unwrap().with_coherence(Coherence::Strict);
-            let base = Vfs::builder().build(fs).unwrap().context(Credentials::root());
+            let base = Vfs::builder().budget(BUDGET).build(fs).unwrap().context(Credentials::root());
             let Ok(branches) = Branches::new(base) else { continue };
-            let context = Vfs::builder().build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+            let context =
+                Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
             // What fails here, fails since the directory is away.
             _ = context.write("/d/sub/file", format!("{round}"));
             _ = context.write(format!("/d/other/{}", round % 7), "new");
