@@ -10,10 +10,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Copied, Node, Scene, Scope, assert_same, beside_outside, look, rounds, shown};
-use pathwalk::{Context, Credentials, FileType, InodeFlags, OpenFlags, Vfs};
+use common::{Copied, Node, Scene, Scope, assert_same, beside_outside, look, memory, rounds, shown};
+use pathwalk::{Context, FileType, InodeFlags, OpenFlags};
 use pathwalk_changes::{Error, Format, LeftOut, Lost, Position, json, left_out, oci, tar};
-use pathwalk_memfs::MemFs;
 use proptest::prelude::*;
 
 /// Returns a tree as far as an archive holds it: without sockets and flags.
@@ -174,10 +173,6 @@ fn a_layer_is_applied_by_the_rules() {
         apply_by_rules(&layer, dir.path());
         assert!(read(dir.path()) == kept(&scene.new), "{}", shown(&scene.changes));
     });
-}
-
-fn memory() -> Context {
-    Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root())
 }
 
 /// Makes a branch of an empty tree.

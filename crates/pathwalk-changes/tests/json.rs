@@ -4,10 +4,9 @@ mod common;
 
 use std::io::Cursor;
 
-use common::{Scene, Scope, assert_same, beside_outside, look, rounds, shown};
-use pathwalk::{Context, Credentials, OpenFlags, Vfs};
+use common::{Scene, Scope, assert_same, beside_outside, look, memory, rounds, shown};
+use pathwalk::{Context, Credentials, OpenFlags};
 use pathwalk_changes::{Error, Position, json};
-use pathwalk_memfs::MemFs;
 use proptest::prelude::*;
 
 #[test]
@@ -28,13 +27,9 @@ fn what_is_applied_gives_an_equal_tree() {
     });
 }
 
-fn empty() -> Context {
-    Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root())
-}
-
 /// Makes a base and a branch of it, and returns the JSON of that.
 fn written(base: impl Fn(&Context), change: impl Fn(&Context)) -> (Scene, Vec<u8>) {
-    let on = empty();
+    let on = memory();
     base(&on);
     let mut is_base = true;
     let scene = Scene::of(&on, false, |context| {
@@ -145,7 +140,7 @@ fn nothing_outside_is_touched() {
 
 #[test]
 fn an_error_says_where_it_is() {
-    let context = empty();
+    let context = memory();
     let cut = document(&[]).replace("\n{\"end", "\n\n{\"end");
     let error = json::apply(Cursor::new(cut), &context).unwrap_err();
     assert!(matches!(error, Error::Malformed { place: Position::Line(2), .. }), "{error}");
@@ -166,7 +161,7 @@ fn an_error_says_where_it_is() {
 fn an_application_that_fails_says_at_which_change() {
     let change = |context: &Context| context.chown("/file", Some(7), None).expect("it is there");
     let (_, out) = written(|context| context.write("/file", "text").expect("there is room"), change);
-    let other = empty();
+    let other = memory();
     other.write("/file", "text").expect("there is room");
     let user = other.with_credentials(Credentials::user(1000, 1000, &[]));
     let error = json::apply(Cursor::new(&out), &user).unwrap_err();
@@ -214,7 +209,7 @@ fn no_link_is_followed_while_directories_are_swapped_for_links() {
     let elsewhere = |context: &Context| look(context).into_iter().filter(|(path, _)| path.starts_with(b"/elsewhere")).collect();
     let (mut applied, mut stopped) = (0, 0);
     for _ in 0..200 {
-        let context = empty();
+        let context = memory();
         base(&context);
         context.create_dir_all("/elsewhere/below").expect("there is room");
         context.write("/elsewhere/below/old", "kept").expect("there is room");

@@ -10,10 +10,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Scene, Scope, beside_outside, look, rounds, shown};
-use pathwalk::{Context, Credentials, FileType, Vfs};
+use common::{Scene, Scope, beside_outside, look, memory, rounds, shown};
+use pathwalk::{Context, FileType};
 use pathwalk_changes::{Error, Format, Lost, Position, left_out, patch};
-use pathwalk_memfs::MemFs;
 use proptest::prelude::*;
 
 /// What a patch keeps of a tree: whether a file is a link or may be executed, and its content.
@@ -212,10 +211,6 @@ fn what_is_lost_is_told() {
         }
     });
     println!("{applied} applied, {refused} refused");
-}
-
-fn memory() -> Context {
-    Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root())
 }
 
 #[test]

@@ -244,6 +244,11 @@ pub(crate) struct Scene {
 /// Bytes of each tree's caches: there are thousands of small trees.
 const BUDGET: u64 = 2 << 20;
 
+/// Returns a context on an empty tree in memory.
+pub(crate) fn memory() -> Context {
+    Vfs::builder().budget(BUDGET).build(MemFs::new()).expect("there is a root").context(Credentials::root())
+}
+
 pub(crate) fn context(branch: Branch) -> Context {
     Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
 }
@@ -252,7 +257,7 @@ impl Scene {
     /// Makes a random base, a random branch of it, and a random fork of that or of the base.
     pub(crate) fn random(random: &mut Rng, scope: Scope) -> Scene {
         loop {
-            let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).expect("there is a root").context(Credentials::root());
+            let base = memory();
             let steps = random.usize(..80);
             let scene = Scene::of(&base, random.bool(), |context| (0..steps).for_each(|_| change(context, random, scope)));
             if scene.is_told() {
@@ -343,7 +348,7 @@ pub(crate) fn shown(changes: &[Change]) -> String {
 /// Returns a context on a tree, and one on its directory "root", out of which links lead, and in
 /// which one leads elsewhere.
 pub(crate) fn beside_outside() -> (Context, Context) {
-    let context = Vfs::builder().build(MemFs::new()).expect("there is a root").context(Credentials::root());
+    let context = memory();
     for dir in ["/root", "/outside"] {
         context.mkdir(dir, 0o755).expect("there is room");
     }
