@@ -77,31 +77,24 @@ fn identity(attributes: &Attributes) -> impl PartialEq {
 impl Origin {
     /// Creates the origin of a node that was found now, as far as an extent needs it.
     pub(crate) fn new(node: Handle, attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
-        let (flags, extras, row) = (InodeFlags::empty(), Vec::new(), AtomicU64::new(0));
-        Origin {
-            node: OnceLock::from(node),
-            trace: None,
-            row,
-            attributes,
-            flags,
-            cookie,
-            extras,
-            way: None,
-            path_to_come: OnceLock::new(),
-        }
+        Origin { node: OnceLock::from(node), ..Origin::of(attributes, cookie) }
     }
 
     /// Creates one that was stored in this row.
     pub(crate) fn stored(row: u64, trace: Trace, attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
-        let (flags, extras, row) = (InodeFlags::empty(), Vec::new(), AtomicU64::new(row));
+        Origin { trace: Some(trace), row: AtomicU64::new(row), ..Origin::of(attributes, cookie) }
+    }
+
+    /// Creates one of which nothing else is known.
+    fn of(attributes: Attributes, cookie: Option<ChangeCookie>) -> Origin {
         Origin {
             node: OnceLock::new(),
-            trace: Some(trace),
-            row,
+            trace: None,
+            row: AtomicU64::new(0),
             attributes,
-            flags,
+            flags: InodeFlags::empty(),
             cookie,
-            extras,
+            extras: Vec::new(),
             way: None,
             path_to_come: OnceLock::new(),
         }

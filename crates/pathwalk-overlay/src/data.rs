@@ -43,8 +43,8 @@ pub(crate) fn show(from: &Node, blob: BlobId, branch: &Branch, number: u64, of_b
             Ok(())
         })?,
     }
-    let is_all = of_base.is_some() && ranges.is_empty();
-    if is_all { Ok(()) } else { branch.show(number, blob, &ranges, from.attributes().size) }
+    let is_equal = of_base.is_some() && ranges.is_empty();
+    if is_equal { Ok(()) } else { branch.show(number, blob, &ranges, from.attributes().size) }
 }
 
 /// Returns the ranges of a file of a layer that are no holes.

@@ -11,7 +11,6 @@ use pathwalk::{Context, FileType, Handle, Timestamp};
 use pathwalk_branch::Branch;
 
 use crate::files::LayerFiles;
-
 use crate::form::{Extras, Form};
 
 /// A layer, its base, and the branch into which it is taken.

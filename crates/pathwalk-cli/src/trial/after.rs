@@ -40,7 +40,7 @@ pub(super) fn settle(args: &TryArgs, place: &Place, mut ran: Ran, code: u8) -> a
         // A person may take long to answer.
         keep(taken.take(), place, &branches, name)?;
     }
-    let fate = match tell_and_decide(args, (place, &branches), &ran, &changes, code) {
+    let (fate, notable) = match tell_and_decide(args, (place, &branches), &ran, &changes, code) {
         Ok(told) => told,
         // The next process finishes the commit, which needs no layer.
         Err(error) if matches!(error.downcast_ref(), Some(Error::Unfinished { .. })) => return Err(error),
@@ -49,12 +49,11 @@ pub(super) fn settle(args: &TryArgs, place: &Place, mut ran: Ran, code: u8) -> a
             return Err(error);
         }
     };
-    match (&fate.0, taken) {
+    match (&fate, taken) {
         (Fate::Kept | Fate::Conflicts(_), taken) => keep(taken, place, &branches, name)?,
         (_, Some(taken)) => taken.set_aside(place, name)?,
         (_, None) => {}
     }
-    let (fate, notable) = fate;
     if args.json { told::json(&ran, &changes, &notable, &fate, code) } else { told::fate(args, &ran.chosen, &fate) }
 }
 
