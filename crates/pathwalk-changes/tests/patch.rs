@@ -101,26 +101,44 @@ fn written(scene: &Scene) -> Vec<u8> {
     out
 }
 
+/// Checks that a patch of a scene's changes makes the old tree the new one, by us and by git.
+fn assert_applied(scene: &Scene) {
+    let (patch, wanted) = (written(scene), kept(&scene.new));
+    let other = scene.copy("other");
+    if let Err(error) = patch::apply(&patch, &other) {
+        panic!("{error}\n{}\n{}", shown(&scene.changes), String::from_utf8_lossy(&patch));
+    }
+    assert_same(&kept(&other), &wanted, "ours", &patch);
+
+    let dir = tempfile::tempdir().expect("there is room");
+    make(&kept(&scene.old), dir.path());
+    if !patch.is_empty()
+        && let Err(error) = git(dir.path(), &["apply", "--binary", "--whitespace=nowarn"], &patch)
+    {
+        panic!("git: {error}\n{}\n{}", shown(&scene.changes), String::from_utf8_lossy(&patch));
+    }
+    assert_same(&read(dir.path()), &wanted, "git's", &patch);
+}
+
 #[test]
 fn what_is_written_is_applied_by_us_and_by_git() {
-    rounds(|random| {
-        let scene = Scene::random(random, Scope::Files);
-        let (patch, wanted) = (written(&scene), kept(&scene.new));
-        let other = scene.copy("other");
-        if let Err(error) = patch::apply(&patch, &other) {
-            panic!("{error}\n{}\n{}", shown(&scene.changes), String::from_utf8_lossy(&patch));
-        }
-        assert_same(&kept(&other), &wanted, "ours", &patch);
+    rounds(|random| assert_applied(&Scene::random(random, Scope::Files)));
+}
 
-        let dir = tempfile::tempdir().expect("there is room");
-        make(&kept(&scene.old), dir.path());
-        if !patch.is_empty()
-            && let Err(error) = git(dir.path(), &["apply", "--binary", "--whitespace=nowarn"], &patch)
-        {
-            panic!("git: {error}\n{}\n{}", shown(&scene.changes), String::from_utf8_lossy(&patch));
+#[test]
+fn a_directory_comes_in_the_place_of_a_renamed_link() {
+    let base = memory();
+    let mut is_base = true;
+    let scene = Scene::of(&base, false, |context| {
+        if std::mem::take(&mut is_base) {
+            context.symlink("target", "/a").expect("there is room");
+        } else {
+            context.rename("/a", "/b").expect("it is there");
+            context.create_dir("/a").expect("there is room");
+            context.write("/a/file", "new\n").expect("there is room");
         }
-        assert_same(&read(dir.path()), &wanted, "git's", &patch);
     });
+    assert_applied(&scene);
 }
 
 #[test]

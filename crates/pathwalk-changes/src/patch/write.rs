@@ -152,7 +152,10 @@ impl<W: Write> Writer<'_, W> {
             (None, None) => {}
         }
         let ids = (old.as_ref().map(|side| &side.id), new.as_ref().map(|side| &side.id));
-        if ids.0 != ids.1 {
+        // git looks at the modes that are written, before it looks at the tree: a renamed link in
+        // whose place a directory comes is otherwise a link to it, beyond which it writes nothing.
+        let is_renamed_link = first.mode == Mode::Link && !is_at_home;
+        if ids.0 != ids.1 || is_renamed_link {
             let mode =
                 if old.as_ref().map(|side| side.mode) == new.as_ref().map(|side| side.mode) { Some(first.mode) } else { None };
             let mode = mode.map_or(String::new(), |mode| format!(" {}", mode.shown()));
