@@ -173,17 +173,24 @@ impl Search<'_> {
             let node = Node::read(self.new, path)?;
             let mut lost = Lost::empty();
             lost.set(Lost::NAME, node.kind == Kind::Socket);
-            // A directory that was there keeps its own, and all else gets none.
-            let flags = match self.plan.changed.get(path) {
-                Some(changed) if node.kind == Kind::Directory => Node::read(self.old, &changed.was)?.flags,
-                None if node.kind == Kind::Directory && self.plan.old_path(path).as_deref() == Some(path) => node.flags,
-                _ => 0,
-            };
-            lost.set(Lost::FLAGS, node.flags != flags || entries.removed.contains_key(path) && node.flags != 0);
+            lost.set(Lost::FLAGS, node.flags != self.flags_that_stay(&entries, path, &node, removals)?);
             lost.set(Lost::HOLES, removals == Removals::Whiteouts && self.has_holes(path, &node)?);
             self.add(path, lost);
         }
         Ok(())
+    }
+
+    /// Returns the flags that a node has once an archive was applied: a directory keeps those of the
+    /// one that was there, and all else gets none.
+    fn flags_that_stay(&self, entries: &Entries, path: &[u8], node: &Node, removals: Removals) -> Result<u32, Error> {
+        // A whiteout for the content of a directory leaves the directory.
+        let from = if removals == Removals::Whiteouts { 1 } else { 0 };
+        let is_gone = upwards(path).skip(from).any(|above| entries.removed.contains_key(above));
+        let is_directory = |path| Ok::<_, Error>(self.old.look(path)?.is_some_and(|there| there.kind() == FileType::Directory));
+        match node.kind == Kind::Directory && !is_gone && is_directory(path)? {
+            true => Ok(Node::read(self.old, path)?.flags),
+            false => Ok(0),
+        }
     }
 
     /// Adds what stays, with the directories above it, where something went.

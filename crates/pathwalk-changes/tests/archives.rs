@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Copied, Node, Scene, Scope, assert_same, beside_outside, look, memory, rounds, shown};
-use pathwalk::{Context, FileType, InodeFlags, OpenFlags};
+use pathwalk::{Context, FileType, InodeFlags, OpenFlags, RenameFlags};
 use pathwalk_changes::{Error, Format, LeftOut, Lost, Position, json, left_out, oci, tar};
 use proptest::prelude::*;
 
@@ -49,20 +49,38 @@ fn as_layer(scene: &Scene) -> Vec<u8> {
     out
 }
 
+/// Checks that archives of a scene's changes make the old tree the new one, but for what is told.
+fn assert_applied(scene: &Scene) {
+    let wanted = held(&scene.new);
+    let (archive, layer, one, other) = (as_tar(scene), as_layer(scene), scene.copy("one"), scene.copy("other"));
+    let told = |format| left_out(format, &scene.changes, &scene.old, &scene.new).expect("it can be read");
+    tar::apply(Cursor::new(archive), &one).unwrap_or_else(|error| panic!("{error}\n{}", shown(&scene.changes)));
+    assert_same(&held(&one), &wanted, &format!("tar\n{}", shown(&scene.changes)));
+    assert_told(&one, scene, &told(Format::Tar));
+    oci::apply(Cursor::new(layer), &other).unwrap_or_else(|error| panic!("{error}\n{}", shown(&scene.changes)));
+    assert_same(&held(&other), &wanted, &format!("a layer\n{}", shown(&scene.changes)));
+    assert_told(&other, scene, &told(Format::OciLayer));
+}
+
 #[test]
 fn what_is_applied_gives_an_equal_tree() {
-    rounds(|random| {
-        let scene = Scene::random(random, Scope::All);
-        let wanted = held(&scene.new);
-        let (archive, layer, one, other) = (as_tar(&scene), as_layer(&scene), scene.copy("one"), scene.copy("other"));
-        let told = |format| left_out(format, &scene.changes, &scene.old, &scene.new).expect("it can be read");
-        tar::apply(Cursor::new(archive), &one).unwrap_or_else(|error| panic!("{error}\n{}", shown(&scene.changes)));
-        assert_same(&held(&one), &wanted, &format!("tar\n{}", shown(&scene.changes)));
-        assert_told(&one, &scene, &told(Format::Tar));
-        oci::apply(Cursor::new(layer), &other).unwrap_or_else(|error| panic!("{error}\n{}", shown(&scene.changes)));
-        assert_same(&held(&other), &wanted, &format!("a layer\n{}", shown(&scene.changes)));
-        assert_told(&other, &scene, &told(Format::OciLayer));
+    rounds(|random| assert_applied(&Scene::random(random, Scope::All)));
+}
+
+#[test]
+fn directories_with_flags_change_places() {
+    let base = memory();
+    let mut is_base = true;
+    let scene = Scene::of(&base, false, |context| {
+        if std::mem::take(&mut is_base) {
+            context.create_dir("/a").expect("there is room");
+            context.create_dir("/b").expect("there is room");
+            context.set_inode_flags("/a", InodeFlags::NODUMP).expect("it is there");
+        } else {
+            context.renameat(context.root(), "a", context.root(), "b", RenameFlags::EXCHANGE).expect("both are there");
+        }
     });
+    assert_applied(&scene);
 }
 
 /// What GNU tar, without rights of its own, and a rule for each file keep: links, and data with the
