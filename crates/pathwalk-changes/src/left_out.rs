@@ -180,8 +180,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the flags that a node has once an archive was applied: a directory keeps those of the
-    /// one that was there, and all else gets none.
+    /// Returns the flags that a node has once an archive was applied: a directory keeps those of
+    /// the one that was there, and all else gets none.
     fn flags_that_stay(&self, entries: &Entries, path: &[u8], node: &Node, removals: Removals) -> Result<u32, Error> {
         // A whiteout for the content of a directory leaves the directory.
         let from = if removals == Removals::Whiteouts { 1 } else { 0 };

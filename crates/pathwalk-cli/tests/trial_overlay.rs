@@ -103,12 +103,31 @@ fn what_a_killed_try_has_changed_is_taken_by_the_next() {
         assert!(copied(&layer, &copy));
         let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file; ls; rm made");
         assert_eq!((code, &*output), (Some(0), "new\nfile\nmade\nsub\n"), "{errors}");
+        assert!(!errors.contains("the system stopped"), "{errors}");
         assert_eq!(layers(ground), [] as [PathBuf; 0]);
         // As if it had been killed when the layer was taken, and not yet removed.
         assert!(copied(&copy, &layer));
         let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "ls");
         assert_eq!((code, &*output), (Some(0), "file\nsub\n"), "{errors}");
         assert_eq!(layers(ground), [] as [PathBuf; 0]);
+    });
+}
+
+#[test]
+fn what_may_lack_a_part_after_a_loss_of_power_is_told() {
+    as_all("a try on overlayfs before a loss of power", |ground| {
+        let mut command = ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; sleep 60"]);
+        let mut child = command.spawn().unwrap();
+        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/file").exists()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let about = layers(ground).remove(0).join("layer");
+        let text = fs::read_to_string(&about).unwrap();
+        let (rest, _) = text.trim().rsplit_once(' ').unwrap();
+        fs::write(&about, format!("{rest} another-boot\n")).unwrap();
+        let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file");
+        assert_eq!((code, &*output), (Some(0), "new\n"), "{errors}");
+        assert!(errors.contains("the system stopped while a command ran in the branch \"work\""), "{errors}");
     });
 }
 

@@ -1,7 +1,7 @@
 //! The directory of a layer: what overlayfs writes to, and what is known of it.
 //!
 //! What always holds: a layer that is whole has a file which says when and in which form it was
-//! begun. So another process can take it after a crash.
+//! begun, and since which start of the kernel. So another process can take it after a crash.
 
 use std::fs;
 use std::io;
@@ -48,6 +48,8 @@ pub struct Layer {
     pub(crate) dir: PathBuf,
     form: Form,
     start: Timestamp,
+    /// The kernel's number of the boot in which it was begun.
+    boot: String,
     /// The lock of the process that has made it.
     _lock: Option<OwnedFd>,
 }
@@ -68,7 +70,7 @@ impl Layer {
             wanted.give(times, &to, (to.root(), Target::New))
         };
         copy().map_err(Error::tree("copy the attributes of", b"/"))?;
-        let layer = Layer { dir: dir.to_owned(), form, start: start::now(), _lock: lock };
+        let layer = Layer { dir: dir.to_owned(), form, start: start::now(), boot: this_boot(), _lock: lock };
         let about = dir.join(ABOUT);
         fs::write(&about, layer.about()).map_err(Error::host("write", &about))?;
         Ok(layer)
@@ -88,12 +90,12 @@ impl Layer {
             Some(Timestamp { seconds: seconds.parse().ok()?, nanoseconds: nanoseconds.parse().ok()? })
         };
         let found = match words[..] {
-            ["trusted", seconds, nanoseconds] => Some(Form::Trusted).zip(start(seconds, nanoseconds)),
-            ["user", seconds, nanoseconds] => Some(Form::User).zip(start(seconds, nanoseconds)),
+            ["trusted", seconds, nanoseconds, boot] => Some((Form::Trusted, boot)).zip(start(seconds, nanoseconds)),
+            ["user", seconds, nanoseconds, boot] => Some((Form::User, boot)).zip(start(seconds, nanoseconds)),
             _ => None,
         };
-        let (form, start) = found.ok_or_else(|| Error::NoLayer(dir.to_owned()))?;
-        Ok(Layer { dir: dir.to_owned(), form, start, _lock: None })
+        let ((form, boot), start) = found.ok_or_else(|| Error::NoLayer(dir.to_owned()))?;
+        Ok(Layer { dir: dir.to_owned(), form, start, boot: boot.to_owned(), _lock: None })
     }
 
     /// Returns the namespace of attributes in which overlayfs keeps its notes.
@@ -104,6 +106,22 @@ impl Layer {
     /// Returns the time from which changes of the base count.
     pub fn start(&self) -> Timestamp {
         self.start
+    }
+
+    /// Returns whether the kernel has not been started anew since the layer was begun. Else a file
+    /// of the layer may lack its last writes, also those before an `fsync(2)`: the mount synced
+    /// nothing.
+    ///
+    /// ```
+    /// use pathwalk_overlay::Layer;
+    /// # let (base, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// let dir = store.path().join("layer");
+    /// Layer::create(&dir, base.path())?;
+    /// assert!(Layer::open(&dir)?.is_of_this_boot());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_of_this_boot(&self) -> bool {
+        self.boot == this_boot()
     }
 
     /// Removes the layer, with all that is in it.
@@ -173,7 +191,7 @@ impl Layer {
             Form::Trusted => "trusted",
             Form::User => "user",
         };
-        format!("{form} {} {}\n", self.start.seconds, self.start.nanoseconds)
+        format!("{form} {} {} {}\n", self.start.seconds, self.start.nanoseconds, self.boot)
     }
 
     /// Returns the layer with its base and a branch.
@@ -195,6 +213,13 @@ impl Layer {
             files: None,
         })
     }
+}
+
+/// Returns what tells this start of the kernel from others. Source: `proc_sys_kernel(5)`.
+fn this_boot() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    // A word, where there is none.
+    if text.trim().is_empty() { "-".to_owned() } else { text.trim().to_owned() }
 }
 
 /// Locks a directory, unless another process has locked it.

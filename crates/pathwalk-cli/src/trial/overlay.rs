@@ -17,6 +17,7 @@ use anyhow::{Context as _, bail};
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_bench::machine::BUDGET;
 use pathwalk_branch::{BlobStore, Branch, Branches};
+use pathwalk_output::program;
 use pathwalk_overlay::{Form, Layer, LayerFiles, Suited, Taking};
 use pathwalk_try::Engine;
 
@@ -53,6 +54,9 @@ pub(super) fn take_left_behind(place: &Place, branches: &Branches, chosen: &Chos
     match (Layer::open(&dir), chosen.origin) {
         // A branch with changes has been given it as a whole: it had none when the layer was begun.
         (Ok(layer), Origin::Kept) if branches.diff(&chosen.name)?.is_empty() => {
+            if !layer.is_of_this_boot() {
+                warn_of_loss(&chosen.name);
+            }
             let taken = take(place, branches, &chosen.name, layer)?;
             taken.keep(place, branches, &chosen.name)?;
             Ok(taken.changed)
@@ -64,6 +68,15 @@ pub(super) fn take_left_behind(place: &Place, branches: &Branches, chosen: &Chos
             Ok(Changed::new())
         }
     }
+}
+
+/// Reports that what is taken of a branch may lack a part.
+fn warn_of_loss(name: &str) {
+    let name = name.escape_debug();
+    program::complain(&anyhow::anyhow!(
+        "the system stopped while a command ran in the branch \"{name}\": its files are taken as they are on disk, and the last \
+         of them may be empty or cut off, so look before you commit"
+    ));
 }
 
 /// Returns whether a layer is tried, if the branch has no changes.
