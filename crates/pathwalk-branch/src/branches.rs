@@ -7,9 +7,11 @@
 //! Locks: the table's lock is taken before the lock of a branch's tree.
 
 mod begun;
+mod care;
 mod commit;
 mod copy;
 mod part;
+mod states;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,14 +27,13 @@ use crate::base::{Base, FIRST_NEW};
 use crate::blobs::{BlobStore, MemoryBlobs};
 use crate::branch::{Data, Inner, NameHash, Shared};
 use crate::commit::onto_base::Done;
-use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::numbers::Numbers;
 use crate::options::{Options, SyncEvery};
 use crate::restored::{KeepStamps, Restored};
 use crate::rows::Row;
 use crate::store::Store;
-use crate::stored::{self, Collected, Damage, Keeper, Stored};
+use crate::stored::{self, Keeper, Stored};
 use crate::tree::Tree;
 
 /// The longest name of a branch, in bytes.
@@ -225,6 +226,10 @@ impl Branches {
         self.shared.stored.as_deref()
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Makes a branch of another one as that is now, or of the base. Cost: constant, and one step
     /// for each open file of the parent that has no name any more; those are not in the fork.
     pub fn fork(&self, parent: Option<&str>, name: &str) -> Result<Branch, Error> {
@@ -267,62 +272,6 @@ impl Branches {
             return stored.get(&self.shared, name);
         }
         Ok(find(&self.table.lock(), name)?.branch.clone())
-    }
-
-    /// Returns a view of what a branch was forked from, as that was then. The base shows through it
-    /// as it is now. What is written to the view is in no branch, and ends with it.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::Branches;
-    /// # let fs = pathwalk_memfs::MemFs::new();
-    /// # fs.file("/old", 0o644)?;
-    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// work.rename("/old", "/new")?;
-    /// let before = Vfs::builder().build(branches.before("work")?)?.context(Credentials::root());
-    /// assert!(before.stat("/old").is_ok() && before.stat("/new").is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn before(&self, name: &str) -> Result<Branch, Error> {
-        self.views(name).map(|[before, _]| before)
-    }
-
-    /// Returns a view of a branch as it is now; of one that another process uses, as it was synced
-    /// last. What is written to the view is in no branch, and ends with it.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::Branches;
-    /// # let fs = pathwalk_memfs::MemFs::new();
-    /// let branches = Branches::new(Vfs::builder().build(fs)?.context(Credentials::root()))?;
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// work.write("/file", "text")?;
-    /// let after = Vfs::builder().build(branches.after("work")?)?.context(Credentials::root());
-    /// work.remove_file("/file")?;
-    /// assert_eq!(after.read_to_string("/file")?, "text");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn after(&self, name: &str) -> Result<Branch, Error> {
-        self.views(name).map(|[_, after]| after)
-    }
-
-    fn views(&self, name: &str) -> Result<[Branch; 2], Error> {
-        if let Some(stored) = self.in_store() {
-            return stored.views(&self.shared, name);
-        }
-        let (old, new) = self.states(name)?;
-        Ok([old, new].map(|tree| Branch(Inner::new(&self.shared, tree, None))))
-    }
-
-    /// Returns what a branch was forked from, and the branch as it is now.
-    fn states(&self, name: &str) -> Result<(Tree<Row>, Tree<Row>), Error> {
-        if let Some(stored) = self.in_store() {
-            return stored.states(&self.shared, name);
-        }
-        let table = self.table.lock();
-        let listed = find(&table, name)?;
-        Ok((listed.forked.clone(), listed.branch.0.snapshot()))
     }
 
     /// Returns what is known of all branches, sorted by their names.
@@ -377,154 +326,6 @@ impl Branches {
         check_no_forks(&table, name)?;
         table.remove(name);
         Ok(())
-    }
-
-    /// Returns how a branch differs from what it was forked from, as that was then, sorted by the
-    /// paths. Cost: what was changed, however large the tree is.
-    ///
-    /// A removed directory is one change, and what was below it is none. The times of a directory
-    /// are no change, nor are the time of change and the number of links of any node.
-    ///
-    /// [`Change`] has an example.
-    pub fn diff(&self, name: &str) -> Result<Vec<Change>, Error> {
-        let (old, new) = self.states(name)?;
-        Ok(diff::changes(&self.shared, &old, &new))
-    }
-
-    /// Waits until the caches of all branches were told of each change of the base that was made
-    /// before. Without it, they are told soon after the change.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::Branches;
-    /// # let fs = pathwalk_memfs::MemFs::new();
-    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let branches = Branches::new(base.clone())?;
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// assert!(work.stat("/new").is_err());
-    /// base.write("/new", "text")?;
-    /// branches.catch_up();
-    /// assert_eq!(work.read_to_string("/new")?, "text");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn catch_up(&self) {
-        self.shared.pump.catch_up();
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    /// Returns the context that branches ask the base by.
-    ///
-    /// [`Branches::look_anew`] has an example.
-    pub fn base(&self) -> &Context {
-        self.shared.base.context()
-    }
-
-    /// Lets the base be asked anew for all that the caches of its `Vfs` have. A commit after it
-    /// compares with the base as that is now, also where nothing reports its changes.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::{BaseChanges, Branches, Error, Options};
-    /// # let fs = std::sync::Arc::new(pathwalk_memfs::MemFs::new());
-    /// # fs.file("/notes", 0o644)?;
-    /// # let behind = std::sync::Arc::clone(&fs);
-    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let options = Options::default().base_changes(BaseChanges::AskEachTime);
-    /// let branches = Branches::with(base, options)?;
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// work.remove_file("/notes")?;
-    /// # behind.unlink("/notes")?;
-    /// # behind.file("/notes", 0o600)?;
-    /// // Another program has put another file there.
-    /// branches.look_anew()?;
-    /// assert!(branches.base().stat("/notes")?.mode == 0o600);
-    /// assert!(matches!(branches.commit("work"), Err(Error::Conflicts { .. })));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn look_anew(&self) -> Result<(), Error> {
-        let base = self.base();
-        base.vfs().invalidate_file_system(base.root()).map_err(Error::base("ask the base anew"))
-    }
-
-    /// Makes all branches durable that this process uses, as they are now. Without a store there is
-    /// nothing to do.
-    ///
-    /// [`Branches::open`] says when else that is done.
-    pub fn sync(&self) -> Result<(), Error> {
-        self.in_store().map_or(Ok(()), Stored::sync_all)
-    }
-
-    /// Removes from the store what no branch refers to any more: what was overwritten, removed, or
-    /// dropped. Branches may be in use meanwhile, also by other processes; data is freed only while
-    /// no other process has the store open. Without a store there is nothing to do.
-    ///
-    /// Cost: all rows of all branches are read.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::{Branches, DiskStore, Options};
-    /// # let fs = pathwalk_memfs::MemFs::new();
-    /// # let dir = tempfile::tempdir()?;
-    /// # let dir = dir.path();
-    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
-    /// let step = Vfs::builder().build(branches.fork(None, "step")?)?.context(Credentials::root());
-    /// step.write("/file", vec![7; 1 << 20])?;
-    /// branches.sync()?;
-    /// drop(step);
-    /// branches.drop("step")?;
-    /// drop(branches);
-    ///
-    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
-    /// let collected = branches.collect()?;
-    /// assert!(collected.rows > 0 && collected.bytes >= Some(1 << 20));
-    /// assert_eq!(branches.stored(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn collect(&self) -> Result<Collected, Error> {
-        self.in_store().map_or_else(|| Ok(Collected::default()), Stored::collect)
-    }
-
-    /// Checks whether all that the branches in the store refer to is there, and can be read, as
-    /// they were synced last. Mends what can be told from the rest, and returns all that it found.
-    /// Without a store there is nothing to check.
-    ///
-    /// A branch that is lost can be dropped. Data is checked to be there, and not to be what it
-    /// was. Cost: all rows of all branches are read, and a byte of each blob.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Vfs};
-    /// use pathwalk_branch::{Branches, Damage, DiskStore, Options};
-    /// # let fs = pathwalk_memfs::MemFs::new();
-    /// # let dir = tempfile::tempdir()?;
-    /// # let dir = dir.path();
-    /// let base = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let branches = Branches::open(base.clone(), Options::default(), DiskStore::open(dir)?)?;
-    /// let work = Vfs::builder().build(branches.fork(None, "work")?)?.context(Credentials::root());
-    /// work.write("/file", "text")?;
-    /// branches.sync()?;
-    /// assert_eq!(branches.check()?, []);
-    /// drop((work, branches));
-    ///
-    /// std::fs::remove_dir_all(dir.join("segments"))?;
-    /// let branches = Branches::open(base, Options::default(), DiskStore::open(dir)?)?;
-    /// let lost = Damage::Data { name: "work".into(), path: b"/file"[..].into() };
-    /// assert_eq!(branches.check()?, [lost]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn check(&self) -> Result<Vec<Damage>, Error> {
-        self.in_store().map_or_else(|| Ok(Vec::new()), |stored| stored.check(&self.shared))
-    }
-
-    /// Returns the number of bytes of data that all branches have stored: in a store on a disk,
-    /// those that they take there, also for branches that were dropped.
-    ///
-    /// [`Branches::with_store`] has an example.
-    pub fn stored(&self) -> u64 {
-        self.shared.store.bytes()
     }
 }
 
