@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::form::Form;
 use crate::plan::View;
 use crate::settings::{Settings, Target, Times};
-use crate::start;
+use crate::start::Begun;
 
 /// The names in the directory of a layer.
 pub(crate) const UPPER: &str = "upper";
@@ -56,8 +56,10 @@ pub struct Layer {
 
 impl Layer {
     /// Makes an empty layer in a new directory, for a directory as the base. Its root gets what the
-    /// base's root has. From here on, changes of the base count. Takes some milliseconds.
+    /// base's root has. Changes of the base count once it returns, or before. Takes some
+    /// milliseconds.
     pub fn create(dir: &Path, base: &Path) -> Result<Layer, Error> {
+        let begun = Begun::now();
         fs::create_dir(dir).map_err(Error::host("make", dir))?;
         let lock = Some(lock(dir).map_err(Error::host("lock", dir))?);
         for made in [&dir.join(UPPER), &dir.join(WORK)] {
@@ -70,7 +72,7 @@ impl Layer {
             wanted.give(times, &to, (to.root(), Target::New))
         };
         copy().map_err(Error::tree("copy the attributes of", b"/"))?;
-        let layer = Layer { dir: dir.to_owned(), form, start: start::now(), boot: this_boot(), _lock: lock };
+        let layer = Layer { dir: dir.to_owned(), form, start: begun.tick(), boot: this_boot(), _lock: lock };
         let about = dir.join(ABOUT);
         fs::write(&about, layer.about()).map_err(Error::host("write", &about))?;
         Ok(layer)
@@ -245,6 +247,9 @@ fn allow(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The bytes of the caches of a tree of which one node is read or written.
+const BUDGET: u64 = 1 << 20;
+
 /// Whether a tree is written to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writes {
@@ -259,6 +264,6 @@ fn tree(dir: &Path, writes: Writes) -> Result<Context, Error> {
     let opened = if writes == Writes::Yes { HostFs::open_writable(dir) } else { HostFs::open(dir) };
     let fs = opened.map_err(|error| Error::host("open", dir)(io::Error::other(error)))?;
     let coherence = if writes == Writes::Yes { Coherence::Exclusive } else { Coherence::Frozen };
-    let built = Vfs::builder().build(fs.with_coherence(coherence).with_sync_at_end(SyncAtEnd::Never));
+    let built = Vfs::builder().budget(BUDGET).build(fs.with_coherence(coherence).with_sync_at_end(SyncAtEnd::Never));
     Ok(built.map_err(|error| Error::host("open", dir)(io::Error::other(error)))?.context(Credentials::root()))
 }

@@ -1,9 +1,9 @@
 //! The time from which a change of the base counts.
 //!
-//! What always holds: a change that was made before [`now`] began has an earlier time, and one that
-//! is made after it returned has this time or a later one. The kernel writes the time of its last
-//! tick to nodes, or on some file systems a finer one. So this waits for the next tick, which takes
-//! some milliseconds.
+//! What always holds: a change that was made before [`Begun::now`] has an earlier time, and one that
+//! is made after [`Begun::tick`] returned has this time or a later one. The kernel writes the time
+//! of its last tick to nodes, or on some file systems a finer one. So there is a tick between both,
+//! which takes some milliseconds, in which other things can be done.
 //!
 //! What it does not do: hold for a file system whose times another machine writes.
 
@@ -12,20 +12,29 @@ use std::time::Duration;
 use pathwalk::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the time of the next tick of the kernel's clock, when it has come.
-pub(crate) fn now() -> Timestamp {
-    let of = |clock| {
-        let time = clock_gettime(clock);
-        Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
-    };
-    let begin = of(ClockId::Realtime);
-    loop {
-        let tick = of(ClockId::RealtimeCoarse);
-        if tick > begin {
-            return tick;
-        }
-        std::thread::sleep(Duration::from_micros(200));
+/// A time behind which the start is to be.
+pub(crate) struct Begun(Timestamp);
+
+impl Begun {
+    pub(crate) fn now() -> Begun {
+        Begun(read(ClockId::Realtime))
     }
+
+    /// Returns the time of the kernel's last tick, once one has come since it began.
+    pub(crate) fn tick(&self) -> Timestamp {
+        loop {
+            let tick = read(ClockId::RealtimeCoarse);
+            if tick > self.0 {
+                return tick;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+fn read(clock: ClockId) -> Timestamp {
+    let time = clock_gettime(clock);
+    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
 }
 
 #[cfg(test)]
@@ -44,7 +53,7 @@ mod tests {
         };
         for _ in 0..20 {
             let before = changed("before");
-            let start = now();
+            let start = Begun::now().tick();
             assert!(before < start && changed("after") >= start);
         }
     }

@@ -97,7 +97,8 @@ pub(super) struct Begun(Option<JoinHandle<anyhow::Result<Mounted>>>);
 struct Mounted {
     layer: Layer,
     mount: Option<Arc<OwnedFd>>,
-    suited: Suited,
+    /// Whether it was asked for, or is as a plain directory.
+    is_suited: bool,
 }
 
 /// Begins to make a layer in a thread, if it is likely that it is used.
@@ -108,11 +109,11 @@ pub(super) fn begin(args: &TryArgs, place: &Place) -> Option<Begun> {
     if !is_likely(args) || args.branch.is_some() || !is_quiet {
         return None;
     }
-    let (place, dir) = (place.clone(), place.store.join(LAYERS).join(format!("new-{}", std::process::id())));
+    let (place, wanted, dir) = (place.clone(), args.engine, place.store.join(LAYERS).join(format!("new-{}", std::process::id())));
     let make = move || {
         // A process of this number may have left one there.
         _ = Layer::remove_left(&dir);
-        make(&place, &dir)
+        make(&place, &dir, wanted)
     };
     let make = std::thread::Builder::new().name("layer".into()).spawn(make);
     make.ok().map(|thread| Begun(Some(thread)))
@@ -150,10 +151,10 @@ pub(super) fn engine(
         Wanted::Overlay if !is_empty()? => {
             bail!("the branch \"{}\" has changes, and overlayfs begins with the base: leave --engine out", chosen.name)
         }
-        Wanted::Overlay => Ok(named(place, &chosen.name, begun)?.engine()),
+        Wanted::Overlay => Ok(named(place, chosen, args.engine, begun)?.engine()),
         Wanted::Auto if !is_likely(args) || !is_empty()? => Ok(FUSE),
-        Wanted::Auto => match named(place, &chosen.name, begun) {
-            Ok(mounted @ Mounted { suited: Suited::Yes, .. }) => Ok(mounted.engine()),
+        Wanted::Auto => match named(place, chosen, args.engine, begun) {
+            Ok(mounted @ Mounted { is_suited: true, .. }) => Ok(mounted.engine()),
             Ok(Mounted { layer, .. }) => {
                 layer.remove()?;
                 Ok(FUSE)
@@ -171,28 +172,28 @@ pub(super) fn engine(
 }
 
 /// Returns the layer of a branch: the one that was begun, or else a new one.
-fn named(place: &Place, name: &str, begun: Option<Begun>) -> anyhow::Result<Mounted> {
-    let dir = dir_of(place, name);
+fn named(place: &Place, chosen: &Chosen, wanted: Wanted, begun: Option<Begun>) -> anyhow::Result<Mounted> {
+    let dir = dir_of(place, &chosen.name);
     match begun.and_then(Begun::wait) {
         Some(mounted) => {
-            let Mounted { layer, mount, suited } = mounted?;
-            Ok(Mounted { layer: layer.renamed(&dir)?, mount, suited })
+            let Mounted { layer, mount, is_suited } = mounted?;
+            Ok(Mounted { layer: layer.renamed(&dir)?, mount, is_suited })
         }
-        None => make(place, &dir),
+        None => make(place, &dir, wanted),
     }
 }
 
 /// Makes a layer, and mounts it where this process may do that as root.
-fn make(place: &Place, dir: &Path) -> anyhow::Result<Mounted> {
+fn make(place: &Place, dir: &Path, wanted: Wanted) -> anyhow::Result<Mounted> {
     let layers = place.store.join(LAYERS);
     std::fs::create_dir_all(&layers).with_context(|| format!("making \"{}\"", layers.display()))?;
     let layer = Layer::create(dir, &place.base)?;
     match layer.form() {
-        Form::User => Ok(Mounted { layer, mount: None, suited: Suited::No(Vec::new()) }),
+        Form::User => Ok(Mounted { layer, mount: None, is_suited: wanted == Wanted::Overlay }),
         Form::Trusted => {
             let mount = layer.mount(&place.base)?;
-            let suited = layer.suited(&place.base, &mount)?;
-            Ok(Mounted { layer, mount: Some(Arc::new(mount)), suited })
+            let is_suited = wanted == Wanted::Overlay || layer.suited(&place.base, &mount)? == Suited::Yes;
+            Ok(Mounted { layer, mount: Some(Arc::new(mount)), is_suited })
         }
     }
 }
