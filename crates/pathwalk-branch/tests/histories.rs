@@ -13,10 +13,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::BUDGET;
+use common::root_on;
 use common::trees::{Copied, change, differences, look};
 use fastrand::Rng;
-use pathwalk::{Context, Credentials, Vfs};
+use pathwalk::Context;
 use pathwalk_branch::{Branches, DiskStore, EqualChunks, Options, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
@@ -35,7 +35,7 @@ type State = BTreeMap<String, Copied>;
 
 fn host(directory: &Path) -> Context {
     let host = HostFs::open_writable(directory).expect("it is there").with_coherence(Coherence::Exclusive);
-    Vfs::builder().budget(BUDGET).build(host).expect("there is a root").context(Credentials::root())
+    root_on(host)
 }
 
 fn open(base: &Path, store: &Path, chunks: EqualChunks) -> Branches {
@@ -46,7 +46,7 @@ fn open(base: &Path, store: &Path, chunks: EqualChunks) -> Branches {
 
 fn context(branches: &Branches, name: &str) -> Context {
     let branch = branches.get(name).expect("it is there, and free");
-    Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
+    root_on(branch)
 }
 
 fn fill(base: &Context) {
@@ -107,7 +107,7 @@ fn look_at_all(branches: &Branches, base: &Context) -> State {
 
 /// Returns the states of a history: before it, and after each operation.
 fn states(seed: u64) -> Vec<State> {
-    let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).expect("there is a root").context(Credentials::root());
+    let base = root_on(MemFs::new());
     fill(&base);
     let branches = Branches::new(base.clone()).expect("it is a base");
     let mut states = vec![look_at_all(&branches, &base)];

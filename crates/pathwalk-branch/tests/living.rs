@@ -1,24 +1,24 @@
 //! A base that others change, and what a branch promises of it.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use pathwalk::{Context, Credentials, Errno, Freshness, Vfs};
+use common::root_on;
+use pathwalk::{Context, Errno, Freshness};
 use pathwalk_branch::Branches;
 use pathwalk_hostfs::{Coherence, HostFs, WatchBy};
-
-/// Bytes of each tree's caches.
-const BUDGET: u64 = 2 << 20;
 
 /// Makes a base that is watched by inotify with so many watches at most, and a branch of it.
 fn branch(base: &Path, watches: usize) -> (Arc<HostFs>, Branches, Context) {
     let fs = HostFs::open_writable(base).unwrap().with_coherence(Coherence::Watch);
     let fs = Arc::new(fs.with_watch_by(WatchBy::Inotify).with_most_watches(watches));
-    let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+    let base = root_on(Arc::clone(&fs));
     let branches = Branches::new(base).unwrap();
     let branch = branches.fork(None, "work").unwrap();
-    (fs, branches, Vfs::builder().budget(BUDGET).build(branch).unwrap().context(Credentials::root()))
+    (fs, branches, root_on(branch))
 }
 
 fn filled() -> tempfile::TempDir {

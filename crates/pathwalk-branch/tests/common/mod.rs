@@ -4,13 +4,19 @@
 #[allow(dead_code, reason = "not every test uses all of it")]
 pub(crate) mod trees;
 
-use pathwalk::{Context, Credentials, Vfs};
+use pathwalk::{Context, Credentials, FileSystem, Vfs};
 use pathwalk_branch::{Branches, DiskStore, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::MemFs;
 
 /// Bytes of each tree's caches: there are many trees, with few nodes.
 pub(crate) const BUDGET: u64 = 2 << 20;
+
+/// Returns a context of root on a tree, with small caches.
+#[allow(dead_code, reason = "not every test has trees of its own")]
+pub(crate) fn root_on(fs: impl FileSystem + 'static) -> Context {
+    Vfs::builder().budget(BUDGET).build(fs).expect("there is a root").context(Credentials::root())
+}
 
 /// A base, and what keeps it.
 #[allow(dead_code, reason = "not every test uses all of it")]
@@ -74,13 +80,13 @@ impl Ground {
     /// Forks a branch, and returns a context on it.
     pub(crate) fn fork(&self, parent: Option<&str>, name: &str) -> Context {
         let branch = self.branches.fork(parent, name).expect("the name is free");
-        Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
+        root_on(branch)
     }
 
     /// Returns a further context on a branch, with caches of its own.
     pub(crate) fn again(&self, name: &str) -> Context {
         let branch = self.branches.get(name).expect("there is one");
-        Vfs::builder().budget(BUDGET).build(branch).expect("there is a root").context(Credentials::root())
+        root_on(branch)
     }
 }
 

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use pathwalk::{Context, Credentials, Errno, Vfs, XattrFlags};
+use pathwalk::{Context, Errno, XattrFlags};
 use pathwalk_branch::{Answer, Branches, DiskStore, Options, Resolution};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{differences, look_closely};
 use crate::{fill, work};
 
@@ -41,7 +41,7 @@ impl Ground {
     fn new() -> (Ground, Branches) {
         let fs = Arc::new(Failing::new(Arc::new(MemFs::new())));
         let ground = Ground { fs, store: tempfile::tempdir().unwrap() };
-        let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&ground.fs)).unwrap().context(Credentials::root());
+        let base = root_on(Arc::clone(&ground.fs));
         fill(&base);
         let branches = ground.open(base.clone());
         work(&context(&branches, "step", true));
@@ -53,7 +53,7 @@ impl Ground {
 
     /// Returns a context on the base in a process of its own.
     fn reborn(&self) -> Context {
-        Vfs::builder().budget(BUDGET).build(Arc::clone(self.fs.inner())).unwrap().context(Credentials::root())
+        root_on(Arc::clone(self.fs.inner()))
     }
 
     fn open(&self, base: Context) -> Branches {
@@ -64,7 +64,7 @@ impl Ground {
 
 fn context(branches: &Branches, name: &str, is_new: bool) -> Context {
     let branch = if is_new { branches.fork(None, name) } else { branches.get(name) };
-    Vfs::builder().budget(BUDGET).build(branch.unwrap()).unwrap().context(Credentials::root())
+    root_on(branch.unwrap())
 }
 
 #[test]

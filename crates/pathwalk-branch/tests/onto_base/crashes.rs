@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
+use pathwalk::{Context, Errno, OpenFlags};
 use pathwalk_branch::{Branches, DiskStore, Error, Options};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{change_more, differences, look, look_closely};
 use crate::{fill, work};
 
@@ -26,17 +26,16 @@ struct Mortal {
 impl Mortal {
     fn new(fill: impl Fn(&Context)) -> Mortal {
         let fs = Arc::new(Failing::new(Arc::new(MemFs::new())));
-        let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+        let base = root_on(Arc::clone(&fs));
         fill(&base);
         let branches = Branches::new(base).unwrap();
-        let context =
-            Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+        let context = root_on(branches.fork(None, "work").unwrap());
         Mortal { fs, branches, context }
     }
 
     /// Returns a context on the base in a process of its own.
     fn reborn(&self) -> Context {
-        Vfs::builder().budget(BUDGET).build(Arc::clone(self.fs.inner())).unwrap().context(Credentials::root())
+        root_on(Arc::clone(self.fs.inner()))
     }
 
     /// Kills the commit at this call. Returns false if it ended before.
@@ -94,7 +93,7 @@ fn a_recovery_that_is_killed_is_repeated() {
         mortal.kill_at(random.u64(..calls));
         for _ in 0..random.usize(1..4) {
             let fs = Arc::new(Failing::new(Arc::clone(mortal.fs.inner())));
-            let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+            let base = root_on(Arc::clone(&fs));
             fs.start(Plan::from(random.u64(..calls), Fault::Error(Errno::EIO)));
             _ = Branches::new(base);
         }
@@ -155,13 +154,11 @@ fn random_commits_that_are_killed_are_whole_or_not_there() {
         };
         for call in (random.u64(..step)..).step_by(step as usize) {
             let (fs, store) = (Arc::new(Failing::new(Arc::new(MemFs::new()))), tempfile::tempdir().unwrap());
-            let reborn = || Vfs::builder().budget(BUDGET).build(Arc::clone(fs.inner())).unwrap().context(Credentials::root());
+            let reborn = || root_on(Arc::clone(fs.inner()));
             changes(&reborn(), of_base, 60);
             let before = look(&reborn());
-            let branches =
-                open(Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root()), &store);
-            let work =
-                Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+            let branches = open(root_on(Arc::clone(&fs)), &store);
+            let work = root_on(branches.fork(None, "work").unwrap());
             changes(&work, of_branch, 60);
             let after = look(&work);
             branches.sync().unwrap();
@@ -232,11 +229,9 @@ fn what_a_commit_has_left_does_not_drop_a_new_branch_of_its_name() {
     for is_stored in [false, true] {
         for call in calls - 12.. {
             let (fs, store) = (Arc::new(Failing::new(Arc::new(MemFs::new()))), tempfile::tempdir().unwrap());
-            let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+            let base = root_on(Arc::clone(&fs));
             let branches = if is_stored { open(base.clone(), &store) } else { Branches::new(base.clone()).unwrap() };
-            let fork = || {
-                Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root())
-            };
+            let fork = || root_on(branches.fork(None, "work").unwrap());
             fork().write("/first", "first").unwrap();
             fs.start(Plan::from(call, Fault::Error(Errno::EIO)));
             let committed = branches.commit("work");

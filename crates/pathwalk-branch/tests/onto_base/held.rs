@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pathwalk::{Attributes, Context, Credentials, Errno, Handle, Vfs};
+use pathwalk::{Attributes, Context, Errno, Handle};
 use pathwalk_branch::{Branches, DiskStore, MemoryBlobs, Options, Spares};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{differences, look_closely};
 
 /// Files in a directory, each with the number of its node as its name, which keep their names until
@@ -47,7 +47,7 @@ fn host(place: &Path) -> HostFs {
 }
 
 fn reborn(place: &Path) -> (Context, Branches) {
-    let base = Vfs::builder().budget(BUDGET).build(host(place)).unwrap().context(Credentials::root());
+    let base = root_on(host(place));
     let store = DiskStore::open(place.join("store")).unwrap();
     (base.clone(), Branches::open(base, Options::default(), store).unwrap())
 }
@@ -67,12 +67,12 @@ impl World {
         fs::create_dir(place.path().join("spare")).unwrap();
         fs::write(place.path().join("base/old/file"), "of the base").unwrap();
         let fs = Arc::new(Failing::new(host(place.path())));
-        let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).unwrap().context(Credentials::root());
+        let base = root_on(Arc::clone(&fs));
         let store = DiskStore::open(place.path().join("store")).unwrap();
         let branches = Branches::open(base, Options::default(), store).unwrap();
         let branch = branches.fork(None, "work").unwrap();
         branches.hold("work", Arc::new(MemoryBlobs::default())).unwrap();
-        let work = Vfs::builder().budget(BUDGET).build(branch).unwrap().context(Credentials::root());
+        let work = root_on(branch);
         let world = World { place, fs, branches, work };
         world.change();
         world.branches.sync().unwrap();
@@ -121,8 +121,7 @@ fn a_commit_of_a_held_branch_that_is_killed_is_whole_or_nothing_is_lost() {
     let step = if std::env::var_os("PATHWALK_BRANCH_KILLS").is_some() { 1 } else { 5 };
     for call in (fastrand::usize(..step)..).step_by(step) {
         let world = World::new();
-        let look_at_host =
-            |place: &Path| look_closely(&Vfs::builder().budget(BUDGET).build(host(place)).unwrap().context(Credentials::root()));
+        let look_at_host = |place: &Path| look_closely(&root_on(host(place)));
         let before = look_at_host(world.place.path());
         let (spare_before, after) = (spare(world.place.path()), look_closely(&world.work));
         world.fs.start(Plan::from(call as u64, Fault::Error(Errno::EIO)));

@@ -8,14 +8,14 @@ use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use pathwalk::{Context, Credentials, Errno, FileType, OpenFlags, Vfs};
+use pathwalk::{Context, Errno, FileType, OpenFlags};
 use pathwalk_branch::{Branches, DiskStore, Error, Options};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::mounts::new_overlay;
 use pathwalk_tests::skipped;
 use tempfile::TempDir;
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{Node, Rest, differences, look, look_closely};
 use crate::{fill, work};
 
@@ -65,12 +65,12 @@ impl Layers {
 
 fn context(directory: &Path, coherence: Coherence) -> Context {
     let host = HostFs::open_writable(directory).unwrap().with_coherence(coherence);
-    Vfs::builder().budget(BUDGET).build(host).unwrap().context(Credentials::root())
+    root_on(host)
 }
 
 fn on(branches: &Branches, name: &str) -> Context {
     let branch = branches.get(name).or_else(|_| branches.fork(None, name)).unwrap();
-    Vfs::builder().budget(BUDGET).build(branch).unwrap().context(Credentials::root())
+    root_on(branch)
 }
 
 /// Looks at all, but for the numbers of links of directories: overlayfs does not count them where

@@ -13,14 +13,12 @@ mod swapped;
 mod undo_crashes;
 mod undone;
 
-use common::BUDGET;
 use common::Ground;
+use common::root_on;
 use common::trees::{change_more, differences, look, look_closely};
 use fastrand::Rng;
 use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
-use pathwalk::{
-    Access, Context, Credentials, Errno, FallocateFlags, InodeFlags, NewKind, OpenFlags, SetTime, Timestamp, Vfs, XattrFlags,
-};
+use pathwalk::{Access, Context, Errno, FallocateFlags, InodeFlags, NewKind, OpenFlags, SetTime, Timestamp, XattrFlags};
 use pathwalk_branch::{Aspects, Branches, ConflictKind, Error};
 use pathwalk_memfs::MemFs;
 
@@ -125,14 +123,14 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
     let [user, group, other] = of_mode.entries() else { panic!("it has three entries") };
     let more = [AclTag::User(7), AclTag::Mask].map(|tag| AclEntry { tag, grants: Access::READ });
     let list = Acl::new(vec![*user, more[0], *group, more[1], *other]);
-    let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).unwrap().context(Credentials::root());
+    let base = root_on(MemFs::new());
     base.set_acl("/", AclKind::Default, Some(&list)).unwrap();
     base.mkdir("/undumped", 0o755).unwrap();
     base.set_inode_flags("/undumped", InodeFlags::NODUMP).unwrap();
     base.mkdir("/d", 0o755).unwrap();
     base.mkdir("/e", 0o755).unwrap();
     let branches = Branches::new(base.clone()).unwrap();
-    let context = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let context = root_on(branches.fork(None, "work").unwrap());
     base.set_inode_flags("/", InodeFlags::NODUMP).unwrap();
     context.set_inode_flags("/undumped", InodeFlags::empty()).unwrap();
     context.write("/undumped/plain", "text").unwrap();
@@ -153,7 +151,7 @@ fn lists_and_times_of_directories_are_those_of_the_branch() {
 
 #[test]
 fn flags_that_forbid_changes_are_committed_last() {
-    let base = Vfs::builder().budget(BUDGET).build(MemFs::new()).unwrap().context(Credentials::root());
+    let base = root_on(MemFs::new());
     base.write("/fixed", "old").unwrap();
     base.set_inode_flags("/fixed", InodeFlags::IMMUTABLE).unwrap();
     base.mkdir("/closed", 0o755).unwrap();
@@ -168,7 +166,7 @@ fn flags_that_forbid_changes_are_committed_last() {
     base.write("/plain", "old").unwrap();
     base.link("/plain", "/second").unwrap();
     let branches = Branches::new(base.clone()).unwrap();
-    let context = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let context = root_on(branches.fork(None, "work").unwrap());
     context.write("/plain", "new").unwrap();
     context.remove_file("/second").unwrap();
     context.set_inode_flags("/plain", InodeFlags::IMMUTABLE).unwrap();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use pathwalk::{Context, Credentials, Errno, Vfs};
+use pathwalk::{Context, Errno};
 use pathwalk_branch::{
     Applied, Batch, BlobId, BlobStore, Branches, Change, DiskStore, Lease, Options, Resolution, Snapshot, Store,
 };
@@ -14,7 +14,7 @@ use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 use tempfile::TempDir;
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{differences, look};
 use crate::{fill, work};
 
@@ -112,7 +112,7 @@ impl Ground {
     fn new(onto: Onto) -> (Ground, Branches) {
         let (fs, left) = (Arc::new(Failing::new(Arc::new(MemFs::new()))), Arc::new(AtomicU64::new(u64::MAX)));
         let ground = Ground { fs, store: tempfile::tempdir().unwrap(), left };
-        let base = Vfs::builder().budget(BUDGET).build(Arc::clone(&ground.fs)).unwrap().context(Credentials::root());
+        let base = root_on(Arc::clone(&ground.fs));
         fill(&base);
         let branches = ground.open(base);
         let parent = (onto == Onto::Branch).then_some("main");
@@ -127,7 +127,7 @@ impl Ground {
 
     /// Returns a context on the base in a process of its own.
     fn reborn(&self) -> Context {
-        Vfs::builder().budget(BUDGET).build(Arc::clone(self.fs.inner())).unwrap().context(Credentials::root())
+        root_on(Arc::clone(self.fs.inner()))
     }
 
     fn open(&self, base: Context) -> Branches {
@@ -137,7 +137,7 @@ impl Ground {
 }
 
 fn context(branches: &Branches, name: &str) -> Context {
-    Vfs::builder().budget(BUDGET).build(branches.get(name).unwrap()).unwrap().context(Credentials::root())
+    root_on(branches.get(name).unwrap())
 }
 
 fn names(branches: &Branches) -> Vec<String> {

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fastrand::Rng;
-use pathwalk::{Context, Credentials, Vfs};
+use pathwalk::Context;
 use pathwalk_branch::Branches;
 use pathwalk_hostfs::{Coherence, HostFs};
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{differences, look};
 use crate::{fill, work};
 
@@ -19,7 +19,7 @@ const DIRECTORY: &str = "PATHWALK_TEST_COMMITS_IN";
 
 fn base(directory: &std::path::Path) -> Context {
     let fs = HostFs::open_writable(directory).unwrap().with_coherence(Coherence::Exclusive);
-    Vfs::builder().budget(BUDGET).build(fs).unwrap().context(Credentials::root())
+    root_on(fs)
 }
 
 /// Runs in the child: commits, and says when it begins.
@@ -27,7 +27,7 @@ fn base(directory: &std::path::Path) -> Context {
 fn child() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let branches = Branches::new(base(directory.as_ref())).unwrap();
-    let context = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let context = root_on(branches.fork(None, "work").unwrap());
     work(&context);
     println!("begins");
     branches.commit("work").unwrap();

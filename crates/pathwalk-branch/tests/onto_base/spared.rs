@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pathwalk::{Attributes, Context, Credentials, Errno, FileType, Handle, Timestamp, Vfs, XattrFlags};
+use pathwalk::{Attributes, Context, Errno, FileType, Handle, Timestamp, XattrFlags};
 use pathwalk_branch::{Branches, DiskStore, Options, Spares};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
-use crate::common::BUDGET;
+use crate::common::root_on;
 use crate::common::trees::{differences, look_closely};
 
 /// Files in a directory, each with the number of its node as its name.
@@ -59,10 +59,10 @@ impl World {
         }
         fs::create_dir(place.path().join("spare")).expect("there is room");
         let fs = Arc::new(Failing::new(host(&base)));
-        let context = Vfs::builder().budget(BUDGET).build(Arc::clone(&fs)).expect("it has a root").context(Credentials::root());
+        let context = root_on(Arc::clone(&fs));
         let branches = open(context, place.path());
         let branch = branches.fork(None, "work").expect("the name is free");
-        let work = Vfs::builder().budget(BUDGET).build(branch).expect("it has a root").context(Credentials::root());
+        let work = root_on(branch);
         let world = World { place, fs, branches, work };
         world.change();
         world.branches.sync().expect("there is room");
@@ -109,7 +109,7 @@ impl World {
 
 /// Returns a context on the base below this directory, in a process of its own.
 fn reborn(place: &Path) -> Context {
-    Vfs::builder().budget(BUDGET).build(host(&place.join("base"))).expect("it has a root").context(Credentials::root())
+    root_on(host(&place.join("base")))
 }
 
 #[test]

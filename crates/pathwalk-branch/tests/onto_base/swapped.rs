@@ -5,8 +5,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::common::BUDGET;
-use pathwalk::{Credentials, Vfs};
+use crate::common::root_on;
 use pathwalk_branch::{Branches, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
 
@@ -36,10 +35,9 @@ fn directories_that_are_swapped_for_links_lead_nowhere() {
         });
         for round in 0..rounds {
             let fs = HostFs::open_writable(&inside).unwrap().with_coherence(Coherence::Strict);
-            let base = Vfs::builder().budget(BUDGET).build(fs).unwrap().context(Credentials::root());
+            let base = root_on(fs);
             let Ok(branches) = Branches::new(base) else { continue };
-            let context =
-                Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+            let context = root_on(branches.fork(None, "work").unwrap());
             // What fails here, fails since the directory is away.
             _ = context.write("/d/sub/file", format!("{round}"));
             _ = context.write(format!("/d/other/{}", round % 7), "new");

@@ -12,8 +12,8 @@ use pathwalk_branch::Resolution;
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
 
-use crate::common::BUDGET;
 use crate::common::trees::{change_more, differences, look_closely};
+use crate::common::{BUDGET, root_on};
 use crate::crashes::open;
 use crate::{fill, work};
 
@@ -32,15 +32,12 @@ fn a_commit_that_can_be_undone_and_its_undo_are_killed_at_any_call() {
         for call in (fastrand::usize(..step)..).step_by(step).map(|call| call as u64) {
             let (store, what) = (tempfile::tempdir().unwrap(), format!("{killed:?} killed at {call}"));
             let fs = Arc::new(Failing::new(Arc::new(MemFs::new())));
-            let context = |fs: &Arc<Failing<Arc<MemFs>>>| {
-                Vfs::builder().budget(BUDGET).build(Arc::clone(fs)).unwrap().context(Credentials::root())
-            };
-            let reborn = || Vfs::builder().budget(BUDGET).build(Arc::clone(fs.inner())).unwrap().context(Credentials::root());
+            let context = |fs: &Arc<Failing<Arc<MemFs>>>| root_on(Arc::clone(fs));
+            let reborn = || root_on(Arc::clone(fs.inner()));
             fill(&reborn());
             let before = look_closely(&reborn());
             let branches = open(context(&fs), &store);
-            let step =
-                Vfs::builder().budget(BUDGET).build(branches.fork(None, "step").unwrap()).unwrap().context(Credentials::root());
+            let step = root_on(branches.fork(None, "step").unwrap());
             work(&step);
             let after = look_closely(&step);
             branches.sync().unwrap();
@@ -110,7 +107,7 @@ fn take_back(
     fill(&reborn());
     let before = look_closely(&reborn());
     let branches = open(context(fs.clone()), &store);
-    work(&Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root()));
+    work(&root_on(branches.fork(None, "work").unwrap()));
     branches.sync().unwrap();
     let last = all_calls.map_or(u64::MAX, |calls| calls.saturating_sub(before_end));
     fs.start(Plan::from(last, Fault::Error(Errno::EIO)));

@@ -16,17 +16,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use common::root_on;
 use common::trees::{Copied, change_more, differences, look};
 use disk::{Content, Disks, Done, During, Loss};
 use fastrand::Rng;
 use machine::{Kind, Machine};
-use pathwalk::{Context, Credentials, FileType, OpenFlags, Vfs};
+use pathwalk::{Context, FileType, OpenFlags};
 use pathwalk_branch::{Branches, DiskStore, Options, Resolution};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::skipped;
-
-/// Bytes of each tree's caches.
-const BUDGET: u64 = 1 << 20;
 
 /// The disk of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +95,7 @@ impl<'a> On<'a> {
 
     fn context(&self) -> Context {
         let host = HostFs::open_writable(&self.base).unwrap().with_coherence(Coherence::Exclusive);
-        Vfs::builder().budget(BUDGET).build(host).unwrap().context(Credentials::root())
+        root_on(host)
     }
 
     fn open(&self, base: Context) -> Branches {
@@ -106,7 +104,7 @@ impl<'a> On<'a> {
 }
 
 fn context(branches: &Branches, name: &str) -> Context {
-    Vfs::builder().budget(BUDGET).build(branches.get(name).unwrap()).unwrap().context(Credentials::root())
+    root_on(branches.get(name).unwrap())
 }
 
 /// A history of the disks, and what was durable when.
@@ -132,7 +130,7 @@ fn happen(disks: &Disks, way: Way, random: &mut Rng) -> Result<Happened, String>
     (0..60).for_each(|_| change_more(&base, random));
     let before = look(&base);
     let branches = on.open(base.clone());
-    let work = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap().context(Credentials::root());
+    let work = root_on(branches.fork(None, "work").unwrap());
     (0..60).for_each(|_| change_more(&work, random));
     let after = look(&work);
     branches.sync().unwrap();
@@ -150,8 +148,7 @@ fn happen(disks: &Disks, way: Way, random: &mut Rng) -> Result<Happened, String>
         }
         way.commit(&branches).unwrap_or_else(|error| panic!("{way:?}: {error}"));
         let committed = writes();
-        let work = Vfs::builder().budget(BUDGET).build(branches.fork(None, "work").unwrap()).unwrap();
-        let work = work.context(Credentials::root());
+        let work = root_on(branches.fork(None, "work").unwrap());
         work.write("/again", "again").unwrap();
         // Of what the base has, a part is changed. The rest is the base's.
         let files = after.iter().filter(|(_, node)| node.kind == FileType::Regular && node.data.len() > 1);
