@@ -1,9 +1,9 @@
 //! The time from which a change of the base counts.
 //!
-//! What always holds: a change that was made before [`Begun::now`] has an earlier time, and one that
-//! is made after [`Begun::tick`] returned has this time or a later one. The kernel writes the time
-//! of its last tick to nodes, or on some file systems a finer one. So there is a tick between both,
-//! which takes some milliseconds, in which other things can be done.
+//! What always holds: a change that was made before [`Begun::now`] has an earlier time, and one
+//! that is made after [`Begun::tick`] returned has this time or a later one. The kernel writes the
+//! time of its last tick to nodes, or on some file systems a finer one. So there is a tick between
+//! both, which takes some milliseconds, in which other things can be done.
 //!
 //! What it does not do: hold for a file system whose times another machine writes.
 

@@ -123,6 +123,11 @@ impl VfsBuilder {
     /// Sets the maximum memory of the caches, in bytes, tables and locks included. A cached file
     /// takes about 250. Memory that is not used costs address space only (where transparent huge
     /// pages are on for all memory, up to 2 MiB for each of the eight arrays). Default: 64 MiB.
+    ///
+    /// That holds for memory that is new from the kernel. Once a `Vfs` was dropped, glibc keeps its
+    /// arrays of up to 32 MiB each for the next one, and clears all of them, which takes some 10 ms
+    /// for 64 MiB and makes them resident. So a process that builds one `Vfs` after the other does
+    /// well with a [small budget](Vfs::budget_for). Source: `mallopt(3)`, `M_MMAP_THRESHOLD`.
     #[must_use]
     pub fn budget(mut self, bytes: u64) -> Self {
         self.budget = bytes;
