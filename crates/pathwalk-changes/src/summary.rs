@@ -1,7 +1,8 @@
 //! Changes as a table for a person: what was added, changed, removed and renamed, with the sizes.
 //!
 //! A directory that was removed or renamed is one row, with all that is in it. A further name of a
-//! file is shown with the first one. An added file that was a removed one is shown as renamed, with
+//! file is shown with the first one. A file in whose place another one is, as programs save files,
+//! is shown as changed. An added file that was a removed one is shown as renamed, with
 //! how much of it stayed: the one of equal content, or else the one that has the most in common
 //! with it, if that is half of it or more.
 //!
@@ -9,7 +10,7 @@
 //! most 500 added files are compared with at most 500 removed ones, each of at most 1 MiB, and
 //! together of at most 16 MiB on each side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use pathwalk::{Context, FileType};
@@ -97,14 +98,25 @@ pub fn write(changes: &[Change], old: &Context, new: &Context, width: usize, mut
 }
 
 fn rows(plan: &Plan, old: &Tree, new: &Tree) -> Result<Vec<Row>, Error> {
-    let files = Files::of(plan, old, new)?;
+    let (replaced, mut files) = (replaced(plan), Files::of(plan, old, new)?);
+    for (path, (was, _)) in &replaced {
+        files.removed.remove(was);
+        files.added.remove(*path);
+    }
     let found = similarity::renames(&files, old, new)?;
-    let went: BTreeSet<&PathBytes> = found.values().map(|(from, _)| from).collect();
+    let went: BTreeSet<&PathBytes> = found.values().map(|(from, _)| from).chain(replaced.values().map(|(was, _)| was)).collect();
     let mut rows = Vec::new();
     for (path, kind) in plan.removed.iter().filter(|(path, _)| !went.contains(path)) {
         rows.push(removed(plan, old, (path, *kind), &went)?);
     }
-    let come = plan.new.iter().map(|(path, kind)| (path, *kind, String::new()));
+    for (path, (was, before)) in &replaced {
+        let kind = plan.new[*path];
+        let note = if kind == *before { "replaced".to_owned() } else { format!("was a {}", named(*before)) };
+        let (text, size) = (shown(path, kind), size_of_both((old, was), (new, path))?);
+        rows.push(Row { path: (*path).clone(), what: What::Changed, text, note, size });
+    }
+    let come = plan.new.iter().filter(|(path, _)| !replaced.contains_key(path));
+    let come = come.map(|(path, kind)| (path, *kind, String::new()));
     let links = plan.links.iter().map(|(path, to)| (path, FileType::Regular, format!(" = {}", shown(to, FileType::Regular))));
     for (path, kind, same) in come.chain(links) {
         let size = size(new, path)?;
@@ -123,13 +135,23 @@ fn rows(plan: &Plan, old: &Tree, new: &Tree) -> Result<Vec<Row>, Error> {
         rows.push(Row { path: path.clone(), what: What::Renamed, text, note, size: size(new, path)? });
     }
     for (path, changed) in plan.changed.iter().filter(|(path, _)| !plan.renamed.contains_key(*path)) {
-        let (before, now) = (size(old, &changed.was)?, size(new, path)?);
-        let size = if before == now { now } else { format!("{before} -> {now}") };
+        let size = size_of_both((old, &changed.was), (new, path))?;
         let (text, note) = (shown(path, changed.kind), aspects(changed.what));
         rows.push(Row { path: path.clone(), what: What::Changed, text, note, size });
     }
     rows.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(rows)
+}
+
+/// Returns the new files in whose places others were, with what these were.
+fn replaced(plan: &Plan) -> BTreeMap<&PathBytes, (PathBytes, FileType)> {
+    let files = plan.new.iter().filter(|(_, kind)| **kind != FileType::Directory);
+    let replaced = files.filter_map(|(path, _)| {
+        let was = plan.old_place(path)?;
+        let kind = *plan.removed.get(&was).filter(|kind| **kind != FileType::Directory)?;
+        Some((path, (was, kind)))
+    });
+    replaced.collect()
 }
 
 /// Returns the row of a name that went. Of a directory, it has what is in it and went nowhere else.
@@ -167,6 +189,24 @@ fn removed(
 fn size(tree: &Tree, path: &[u8]) -> Result<String, Error> {
     let of = tree.attributes(path)?;
     Ok(if of.kind == FileType::Regular { grouped(of.size) } else { String::new() })
+}
+
+/// Returns the sizes that a file had and has, once if they are equal.
+fn size_of_both((old, was): (&Tree, &[u8]), (new, path): (&Tree, &[u8])) -> Result<String, Error> {
+    let (before, now) = (size(old, was)?, size(new, path)?);
+    let has_both = before != now && !before.is_empty() && !now.is_empty();
+    Ok(if has_both { format!("{before} -> {now}") } else { now })
+}
+
+fn named(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Regular => "file",
+        FileType::Directory => "directory",
+        FileType::Symlink => "link",
+        FileType::Fifo => "pipe",
+        FileType::Socket => "socket",
+        FileType::CharDevice | FileType::BlockDevice => "device",
+    }
 }
 
 fn grouped(number: u64) -> String {

@@ -67,6 +67,35 @@ renamed  /moved -> /there       100 % the same       790
 }
 
 #[test]
+fn a_file_in_the_place_of_another_is_changed() {
+    let base = |context: &Context| {
+        context.create_dir("/d").expect("there is room");
+        context.write("/d/saved", "old").expect("there is room");
+        context.write("/as_it_was", lines(0..100)).expect("there is room");
+        context.write("/linked", "12345").expect("there is room");
+    };
+    let change = |context: &Context| {
+        // As a program saves a file.
+        context.write("/d/saved.new", "new and longer").expect("there is room");
+        context.rename("/d/saved.new", "/d/saved").expect("it is there");
+        context.write("/other", lines(0..100)).expect("there is room");
+        context.rename("/other", "/as_it_was").expect("it is there");
+        context.remove_file("/linked").expect("it is there");
+        context.symlink("d/saved", "/linked").expect("the name is free");
+        context.rename("/d", "/e").expect("the name is free");
+    };
+    let expected = "\
+changed  /as_it_was   replaced         790
+renamed  /d/ -> /e/
+changed  /e/saved     replaced     3 -> 14
+changed  /linked      was a file
+
+3 changed, 1 renamed
+";
+    assert_eq!(written(&scene(base, change), 80), expected);
+}
+
+#[test]
 fn what_is_less_than_half_the_same_is_no_rename() {
     let base = |context: &Context| context.write("/old", lines(0..100)).expect("there is room");
     let change = |context: &Context| {
