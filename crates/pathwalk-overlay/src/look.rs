@@ -20,6 +20,13 @@ struct Lower {
     path: Vec<u8>,
 }
 
+/// A node of the base by the name that one of the layer has, in a directory that both have.
+struct There<'d> {
+    dir: &'d Lower,
+    base: Handle,
+    path: Vec<u8>,
+}
+
 /// A directory of the layer that is looked at.
 struct Open {
     number: usize,
@@ -130,11 +137,11 @@ impl Look<'_> {
             return Ok(Seen::Else(What::Removed));
         }
         let there = match &dir.lower {
-            Some(lower) => self.below(lower, name).map_err(failed())?,
+            Some(lower) => self.there(lower, name).map_err(failed())?,
             None => None,
         };
         if let Some(there) = &there {
-            self.check(&there.pair.base, &there.path)?;
+            self.check(&there.base, &there.path)?;
         }
         if kind == FileType::Directory {
             return self.below_directory(dir, node, notes, there, path);
@@ -145,12 +152,21 @@ impl Look<'_> {
         self.node(&node, &notes, there, path).map(Seen::Else)
     }
 
-    /// Returns the node of a name in a directory of the base.
-    fn below(&self, dir: &Lower, name: &[u8]) -> Result<Option<Lower>, Errno> {
+    /// Returns the node of a name in a directory of the base. It is not asked of the branch, which
+    /// removes at once what it does not hold.
+    fn there<'d>(&self, dir: &'d Lower, name: &[u8]) -> Result<Option<There<'d>>, Errno> {
         let base = child(&self.view.base, &dir.pair.base, name)?;
-        let branch = child(&self.view.branch, &dir.pair.branch, name)?;
-        let pair = base.zip(branch).map(|(base, branch)| Pair { base, branch });
-        Ok(pair.map(|pair| Lower { pair, path: join(&dir.path, name) }))
+        Ok(base.map(|base| There { dir, base, path: join(&dir.path, name) }))
+    }
+
+    /// Returns the same node with that of the branch.
+    fn in_both(&self, There { dir, base, path }: There<'_>) -> Result<Option<Lower>, Errno> {
+        let branch = child(&self.view.branch, &dir.pair.branch, split(&path).1)?;
+        Ok(branch.map(|branch| Lower { pair: Pair { base, branch }, path }))
+    }
+
+    fn below(&self, dir: &Lower, name: &[u8]) -> Result<Option<Lower>, Errno> {
+        self.there(dir, name)?.map_or(Ok(None), |there| self.in_both(there))
     }
 
     fn below_directory(
@@ -158,30 +174,37 @@ impl Look<'_> {
         dir: &Open,
         node: upper::Node,
         notes: Notes,
-        there: Option<Lower>,
+        there: Option<There<'_>>,
         path: &[u8],
     ) -> Result<Seen, Error> {
-        let is_directory = |lower: &Lower| lower.pair.base.kind() == FileType::Directory;
+        let failed = || Error::tree("look at", path);
+        let (was, is_directory) =
+            (there.as_ref().map(|there| there.path.clone()), |base: &Handle| base.kind() == FileType::Directory);
         let (lower, comes) = match notes.covers {
             Covers::Nothing => (None, Comes::New),
-            Covers::Same => match there.clone().filter(is_directory) {
-                Some(lower) => (Some(lower), Comes::Stays),
-                None => (None, Comes::New),
-            },
-            Covers::Redirected(to) => match self.redirected(dir, &to, path)?.filter(|(_, lower)| is_directory(lower)) {
-                Some((above, lower)) => {
-                    self.check(&lower.pair.base, &lower.path)?;
-                    let of = lower.pair.base.attributes().map_err(Error::tree("look at", &lower.path))?;
-                    self.moved.insert(of.ino);
-                    let name = split(&lower.path).1.into();
-                    self.plan.moves.push(Move { dir: above, name, path: lower.path.clone().into() });
-                    (Some(lower), Comes::Moved(self.plan.moves.len() - 1))
+            Covers::Same => {
+                let there = there.filter(|there| is_directory(&there.base));
+                match there.map_or(Ok(None), |there| self.in_both(there)).map_err(failed())? {
+                    Some(lower) => (Some(lower), Comes::Stays),
+                    None => (None, Comes::New),
                 }
-                None => (None, Comes::New),
-            },
+            }
+            Covers::Redirected(to) => {
+                match self.redirected(dir, &to, path)?.filter(|(_, lower)| is_directory(&lower.pair.base)) {
+                    Some((above, lower)) => {
+                        self.check(&lower.pair.base, &lower.path)?;
+                        let of = lower.pair.base.attributes().map_err(Error::tree("look at", &lower.path))?;
+                        self.moved.insert(of.ino);
+                        let name = split(&lower.path).1.into();
+                        self.plan.moves.push(Move { dir: above, name, path: lower.path.clone().into() });
+                        (Some(lower), Comes::Moved(self.plan.moves.len() - 1))
+                    }
+                    None => (None, Comes::New),
+                }
+            }
         };
         if comes != Comes::Stays {
-            self.hidden.extend(there.map(|there| there.path));
+            self.hidden.extend(was);
         }
         let upper = node.into_dir().map_err(Error::tree("list", path))?;
         Ok(Seen::Directory(self.open(comes, notes.extras, &upper, lower, path.to_vec())?, upper))
@@ -210,7 +233,7 @@ impl Look<'_> {
     }
 
     /// Looks at a node that is no directory.
-    fn node(&mut self, node: &upper::Node, notes: &Notes, there: Option<Lower>, path: &[u8]) -> Result<What, Error> {
+    fn node(&mut self, node: &upper::Node, notes: &Notes, there: Option<There<'_>>, path: &[u8]) -> Result<What, Error> {
         let of = node.attributes();
         let number = of.ino;
         let failed = || Error::tree("compare", path);
@@ -220,8 +243,9 @@ impl Look<'_> {
         };
         match (stays, there) {
             (true, Some(there)) if of.nlink > 1 => {
-                let original = Original { node: there.pair.branch, stays: Stays::Yes };
-                self.plan.originals.insert(number, original);
+                let lower = self.in_both(there).map_err(failed())?;
+                let original = lower.map(|lower| Original { node: lower.pair.branch, stays: Stays::Yes });
+                self.plan.originals.extend(original.map(|original| (number, original)));
             }
             (true, _) => {}
             (false, there) => {
@@ -236,18 +260,18 @@ impl Look<'_> {
     }
 
     /// Returns whether a node of the layer is a copy of one of the base, which has the same name.
-    fn is_copy(&self, node: &upper::Node, notes: &Notes, there: &Lower) -> Result<bool, Errno> {
+    fn is_copy(&self, node: &upper::Node, notes: &Notes, there: &There<'_>) -> Result<bool, Errno> {
         let (base, of) = (&self.view.base, node.attributes());
-        let was = there.pair.base.attributes()?;
+        let was = there.base.attributes()?;
         if was.kind != of.kind {
             return Ok(false);
         }
         match &notes.copied {
             Copied::No => Ok(false),
-            Copied::From(origin) => Ok(self.handle(&there.pair.base)?.as_ref() == Some(origin)),
+            Copied::From(origin) => Ok(self.handle(&there.base)?.as_ref() == Some(origin)),
             // The names of a node that has several part with its copy.
             Copied::Of if was.nlink > 1 => Ok(false),
-            Copied::Of if of.kind == FileType::Symlink => Ok(node.body()? == body(base, &there.pair.base)?),
+            Copied::Of if of.kind == FileType::Symlink => Ok(node.body()? == body(base, &there.base)?),
             Copied::Of => Ok(was.device_node == of.device_node),
         }
     }

@@ -107,7 +107,7 @@ fn unversioned(changes: &[Change], base: &Path) -> BTreeSet<Vec<u8>> {
     });
     let old: Vec<&[u8]> =
         old.map(|path| path.strip_prefix(b"/").unwrap_or(path)).filter(|path| !path.is_empty() && !is_of_git(path)).collect();
-    if old.is_empty() {
+    if old.is_empty() || !may_be_in_repository(base) {
         return BTreeSet::new();
     }
     let mut git = Command::new("git");
@@ -118,6 +118,11 @@ fn unversioned(changes: &[Change], base: &Path) -> BTreeSet<Vec<u8>> {
     let listed = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| [b"/", name].concat()).collect()
+}
+
+/// Returns whether git may find a repository for a directory, without starting it.
+fn may_be_in_repository(dir: &Path) -> bool {
+    std::env::var_os("GIT_DIR").is_some() || dir.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok())
 }
 
 /// Writes them to standard error.
