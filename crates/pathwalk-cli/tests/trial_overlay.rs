@@ -116,9 +116,10 @@ fn what_a_killed_try_has_changed_is_taken_by_the_next() {
 #[test]
 fn what_may_lack_a_part_after_a_loss_of_power_is_told() {
     as_all("a try on overlayfs before a loss of power", |ground| {
-        let mut command = ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; sleep 60"]);
+        let mut command =
+            ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; touch made; sleep 60"]);
         let mut child = command.spawn().unwrap();
-        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/file").exists()));
+        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/made").exists()));
         child.kill().unwrap();
         child.wait().unwrap();
         let about = layers(ground).remove(0).join("layer");

@@ -67,8 +67,6 @@ fn attempt(args: &TryArgs) -> anyhow::Result<u8> {
     };
     warn_of(&ran.changed);
     told::met(ran.outcome.met)?;
-    // As its last use ends, the kernel syncs the layer's file system, if there is something left.
-    let _mount = ran.mount.clone();
     let settled = after::settle(args, &place, ran, code);
     overlay::remove_taken(&place);
     settled.map(|()| code)

@@ -206,14 +206,6 @@ impl Mounted {
     }
 }
 
-/// Returns the mount of an engine, if this process has made it.
-pub(super) fn mount_of(engine: &Engine) -> Option<Arc<OwnedFd>> {
-    match engine {
-        Engine::Mounted(mount) => Some(Arc::clone(mount)),
-        Engine::Fuse | Engine::Layer(_) => None,
-    }
-}
-
 /// A layer of which all is in its branch, which is held and shows the layer's own files.
 pub(super) struct Taken {
     layer: Layer,

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -41,8 +40,6 @@ pub(super) struct Ran {
     pub(super) branches: Option<Branches>,
     /// The layer of overlayfs that the branch shows.
     pub(super) taken: Option<Taken>,
-    /// The mount of the layer, if this process has made it.
-    pub(super) mount: Option<Arc<OwnedFd>>,
 }
 
 /// Runs the command. When this returns, the branch is stored, or held with a layer; and it is not
@@ -60,8 +57,8 @@ pub(super) fn run(args: &TryArgs, place: &Place, directory: &Path) -> anyhow::Re
         // Nothing has run in it. What this fails with is less than what failed before.
         let _ = branches.as_ref().map(|branches| branches.drop(&chosen.name));
     }
-    let Ended { outcome, changed, taken, mount } = ended?;
-    Ok(Ran { chosen, outcome, changed, branches, taken, mount })
+    let Ended { outcome, changed, taken } = ended?;
+    Ok(Ran { chosen, outcome, changed, branches, taken })
 }
 
 /// What is begun before the branches are open.
@@ -75,7 +72,6 @@ struct Ended {
     outcome: Outcome,
     changed: Changed,
     taken: Option<Taken>,
-    mount: Option<Arc<OwnedFd>>,
 }
 
 fn open_watched(place: &Place) -> anyhow::Result<Branches> {
@@ -116,13 +112,13 @@ fn in_branch(
             // The base may have changed in ways that were not reported yet, so another list is
             // opened then.
         }
-        return Ok(Ended { outcome: outcome?, changed, taken: None, mount: None });
+        return Ok(Ended { outcome: outcome?, changed, taken: None });
     };
     let branches = open.as_ref().context(IS_OPEN)?;
     // Nothing is served.
     let outcome = trial.run_in(started, |_, _| Ok(()));
     let branch = fork.wait();
-    let mount = overlay::mount_of(&trial.engine);
+    // The mount goes.
     drop(trial);
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -136,7 +132,7 @@ fn in_branch(
     let _branch = branch.or_else(|_| branches.fork(None, name))?;
     let taken = overlay::take(place, branches, name, layer)?;
     changed.extend_from_slice(&taken.changed);
-    Ok(Ended { outcome, changed, taken: Some(taken), mount })
+    Ok(Ended { outcome, changed, taken: Some(taken) })
 }
 
 /// Runs the command, and serves the branch to it, of which `context` returns a context when it is
