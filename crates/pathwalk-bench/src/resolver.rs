@@ -120,7 +120,7 @@ pub fn run(plan: &Plan, tick: &mut dyn FnMut()) -> io::Result<Report> {
 
 fn ours() -> io::Result<Mutex<Resolver>> {
     let fs = HostFs::open("/".as_ref()).map_err(io::Error::other)?.with_coherence(Coherence::Watch);
-    let context = Vfs::builder().build(fs).map_err(io::Error::other)?.context(credentials()?);
+    let context = Vfs::builder().one_by_one().build(fs).map_err(io::Error::other)?.context(credentials()?);
     Ok(Mutex::new(Resolver::new(context, Rules::require(), MOST_ANSWERS)?))
 }
 

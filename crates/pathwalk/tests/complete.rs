@@ -73,6 +73,21 @@ fn a_new_directory_is_complete() {
 }
 
 #[test]
+fn a_listing_from_behind_the_dots_leaves_the_cache_alone() {
+    let world = World::new(20);
+    let dir = world.open("/d");
+    let cached = || world.who.vfs().stats().dentries.used;
+    let before = cached();
+    let behind_dots = dir.getdents(2).unwrap()[1].cookie;
+    let again = world.open("/d");
+    again.seek(std::io::SeekFrom::Start(behind_dots)).unwrap();
+    assert_eq!((again.getdents(usize::MAX).unwrap().len(), cached()), (20, before));
+    assert_eq!(world.exists("/d/absent"), (ABSENT, 1));
+    world.list("/d");
+    assert_eq!((world.exists("/d/other"), cached() >= before + 20), ((ABSENT, 0), true));
+}
+
+#[test]
 fn a_directory_that_comes_again_is_another() {
     let world = World::new(0);
     for _ in 0..2 {

@@ -41,7 +41,8 @@ impl File {
     /// some entries comes with the next call. Entries that are there all the time come exactly
     /// once; those that come or go meanwhile come once or not. After a listing from the beginning
     /// to the end, the file system is not asked any more about names that are not there, for as
-    /// long as the cache keeps those that are.
+    /// long as the cache keeps those that are. A listing from a later position, as from that behind
+    /// `..`, leaves the cache alone, which makes it cheaper for a caller that keeps the names.
     ///
     /// Cost: two allocations and one of each name. It blocks while the file system answers, and
     /// while another thread lists through the same file.
