@@ -1,4 +1,4 @@
-//! The base and the store, as all branches have them: asked anew, made durable, cleared and checked.
+//! The base and the store, as all branches have them: asked anew, made durable, cleared, checked.
 
 use pathwalk::Context;
 
