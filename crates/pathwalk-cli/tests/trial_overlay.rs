@@ -88,17 +88,24 @@ fn a_base_that_changes_is_told_and_nothing_is_committed() {
     });
 }
 
+/// Kills a `try` in the branch "work" whose command has written a file and made another one.
+/// Returns the layer that it leaves.
+fn left_by_a_kill(ground: &Ground) -> PathBuf {
+    let mut command =
+        ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; touch made; sleep 60"]);
+    let mut child = command.spawn().unwrap();
+    wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/made").exists()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    layers(ground).remove(0)
+}
+
 #[test]
 fn what_a_killed_try_has_changed_is_taken_by_the_next() {
     as_all("a try on overlayfs that is killed", |ground| {
-        let mut command =
-            ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; touch made; sleep 60"]);
-        let mut child = command.spawn().unwrap();
-        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/made").exists()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let layer = left_by_a_kill(ground);
         assert_eq!(&*ground.read("base/file"), "old\n");
-        let (layer, copy) = (layers(ground).remove(0), ground.at("copy"));
+        let copy = ground.at("copy");
         let copied = |from: &Path, to: &Path| Command::new("cp").arg("-a").args([from, to]).status().unwrap().success();
         assert!(copied(&layer, &copy));
         let (code, output, errors) = ground.script(&["-b", "work", "--keep"], "cat file; ls; rm made");
@@ -116,13 +123,7 @@ fn what_a_killed_try_has_changed_is_taken_by_the_next() {
 #[test]
 fn what_may_lack_a_part_after_a_loss_of_power_is_told() {
     as_all("a try on overlayfs before a loss of power", |ground| {
-        let mut command =
-            ground.trying(&["--engine", "overlay", "-b", "work"], &["sh", "-c", "echo new > file; touch made; sleep 60"]);
-        let mut child = command.spawn().unwrap();
-        wait_for("the command writes", || layers(ground).iter().any(|layer| layer.join("upper/made").exists()));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let about = layers(ground).remove(0).join("layer");
+        let about = left_by_a_kill(ground).join("layer");
         let text = fs::read_to_string(&about).unwrap();
         let (rest, _) = text.trim().rsplit_once(' ').unwrap();
         fs::write(&about, format!("{rest} another-boot\n")).unwrap();
