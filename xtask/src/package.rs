@@ -5,8 +5,7 @@
 //!
 //! - A crate is published if its manifest does not say `publish = false`. No list of names exists
 //!   beside the manifests.
-//! - Each package is built from its archive, against the archives of the others, as by `cargo
-//!   publish`.
+//! - Each package is checked by the compiler from its archive, against the archives of the others.
 //! - Documentation is built from the archives with the settings of docs.rs, for each crate alone.
 //! - A README shows the same on crates.io and in the documentation: every link is absolute and its
 //!   target is there, as far as the target is this repository's.

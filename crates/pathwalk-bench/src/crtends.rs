@@ -17,11 +17,11 @@ use tempfile::TempDir;
 use crate::Bench;
 use crate::field::{Comparison, Entrant, Field, OURS};
 use crate::gcc_trace::{WALKED, context, ours, peers, variant};
-use crate::listing::Listing;
 use crate::machine::{self, Backing, Doing, SetUpError};
 use crate::readlink::open_to_all;
-use crate::trace::Trace;
 use crate::variants::{FullCheck, ModeTest, Walked};
+use pathwalk_trace::listing::Listing;
+use pathwalk_trace::trace::Trace;
 
 const PATH: &str = "/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
 const MODE: &str = "pathwalk, mode test";

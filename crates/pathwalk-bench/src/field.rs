@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use crate::kernel::KernelQuestion;
 use crate::peers::Peer;
 use crate::rounds::{Lane, Pace, Quartiles, Race, Results};
-use crate::trace::Question;
 use crate::work::{Asking, Work};
+use pathwalk_trace::trace::Question;
 
 /// The numbers of threads that each entrant runs in.
 pub const THREADS: [usize; 2] = [1, 2];

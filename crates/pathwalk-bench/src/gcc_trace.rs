@@ -6,12 +6,12 @@ use pathwalk::internals::{self, Config};
 
 use crate::Bench;
 use crate::field::{Comparison, Entrant, Field, OURS};
-use crate::listing::Listing;
 use crate::machine::{self, Backing, Doing, LastLinks, SetUpError};
 use crate::peers::{Peer, dashmap, locked_tree::LockedTree, papaya};
-use crate::trace::{Question, Trace};
 use crate::variants::{StepOutOfLine, Walked};
 use crate::work::{Asking, Work};
+use pathwalk_trace::listing::Listing;
+use pathwalk_trace::trace::{Question, Trace};
 
 /// The name of the entrant without the memo of whole paths.
 pub(crate) const WALKED: &str = "pathwalk, each path walked";

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use pathwalk::{Access, AtFlags, Errno};
 use rustix::fs::{Stat, Statx, StatxFlags};
 
-use crate::trace::Question;
+use pathwalk_trace::trace::Question;
 
 /// A question with its path in the form that the kernel takes.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl KernelQuestion {
 }
 
 impl From<&Question> for KernelQuestion {
-    /// Converts a question. Cuts the path at a NUL, which no [`Trace`](crate::trace::Trace)
+    /// Converts a question. Cuts the path at a NUL, which no [`Trace`](pathwalk_trace::trace::Trace)
     /// contains.
     fn from(question: &Question) -> Self {
         let end = question.path.iter().position(|byte| *byte == 0).unwrap_or(question.path.len());

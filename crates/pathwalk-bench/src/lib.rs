@@ -1,15 +1,13 @@
 //! The benches of pathwalk: beside the kernel, beside hand-written alternatives, and beside
 //! variants of itself.
 //!
-//! - [`trace`]: the questions that are asked, `path TAB mode` a line;
-//! - [`kernel`]: the same questions to the running kernel;
+//! - [`kernel`]: the questions of [`pathwalk_trace`] to the running kernel;
 //! - [`machine`]: the credentials of this process, and the engine over this machine's files;
 //! - [`work`]: the loops that are timed;
 //! - [`rounds`]: the timing: alternating rounds of one run, so that all contestants meet the same
 //!   conditions;
 //! - [`peers`]: the alternatives to pathwalk, each labelled with what it gets wrong;
-//! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for benches that are
-//!   not about this machine's files;
+//! - [`variants`]: the walk with one thing changed;
 //! - [`field`]: a bench as a set of entrants, and its results;
 //! - [`gcc_trace`], [`crtends`], [`readlink`], [`living`]: the benches of that kind.
 //!
@@ -27,7 +25,6 @@ pub mod crtends;
 pub mod field;
 pub mod gcc_trace;
 pub mod kernel;
-pub mod listing;
 pub mod living;
 pub mod machine;
 pub mod open_cached;
@@ -36,7 +33,6 @@ pub mod pinned;
 pub mod readlink;
 pub mod resolver;
 pub mod rounds;
-pub mod trace;
 pub mod variants;
 pub mod walktrees;
 pub mod wide;

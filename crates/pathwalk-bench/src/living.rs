@@ -9,7 +9,7 @@ use crate::Bench;
 use crate::field::{Comparison, Entrant, Field, OURS};
 use crate::gcc_trace::{context, ours};
 use crate::machine::{self, Backing, LastLinks, SetUpError};
-use crate::trace::Trace;
+use pathwalk_trace::trace::Trace;
 
 const WATCHED: &str = "pathwalk, watched";
 

@@ -17,7 +17,7 @@ pub const BUDGET: u64 = 64 << 20;
 pub enum Backing {
     /// The files of this machine.
     Machine,
-    /// The [listing](crate::listing) of a compiler's files, in memory. It is for counting
+    /// The [listing](pathwalk_trace::listing) of a compiler's files, in memory. It is for counting
     /// instructions in a simulator that does not support all system calls.
     Listing,
 }

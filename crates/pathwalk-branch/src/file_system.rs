@@ -166,7 +166,7 @@ impl FileSystem for Branch {
         self.0.encode_handle(number_of(node))
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    fn decode_handle(&self, handle: &FileHandle, _near: NodeKey) -> Result<Node, Errno> {
         self.0.decode_handle(handle)
     }
 

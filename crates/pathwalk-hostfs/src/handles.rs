@@ -16,7 +16,7 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use pathwalk::{Errno, FileHandle, FoundName, HandleFor, Name, Node, NodeKey};
+use pathwalk::{Errno, FileHandle, FileType, FoundName, HandleFor, Name, Node, NodeKey};
 use rustix::fs::{OFlags, readlinkat};
 use rustix::io;
 
@@ -68,10 +68,11 @@ impl HostFs {
         calls::name_to_handle(place.fd(), &name, HandleUse::Connecting).map_err(host)
     }
 
-    /// Returns the node of a handle.
-    pub(crate) fn node_of(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    /// Returns the node of a handle: of a connectable one, at a name below `near` if that is a
+    /// directory.
+    pub(crate) fn node_of(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
         let (kind, connects) = (handle.kind() & !CONNECTS, handle.kind() & CONNECTS != 0);
-        let mount = open_beneath(self.tree.root.as_fd(), b".", TO_READ | OFlags::DIRECTORY).map_err(errno)?;
+        let mount = self.directory_of_handles(if connects { near } else { self.key })?;
         let opened = open_settled(|| calls::open_by_handle(mount.as_fd(), (kind, handle.bytes()), connects));
         let reached = Reached::itself(opened.map_err(|error| match error {
             // Not a handle of this file system.
@@ -80,7 +81,10 @@ impl HostFs {
         })?);
         let stat = reached.stat().map_err(host)?;
         let key = reached.key(&self.tree.keys, &stat)?;
-        self.tree.settled(|| self.hold_beneath(key, &reached))?;
+        // The host chose one of several names, which need not be the one that is known.
+        let is_directory = rustix::fs::FileType::from_raw_mode(stat.stx_mode.into()).is_dir();
+        let chosen = connects && !is_directory && stat.stx_nlink > 1;
+        self.tree.settled(|| self.hold_beneath(key, &reached, chosen))?;
         let node = from_statx(&stat).and_then(|attributes| {
             let loaded = self.load((key, &reached), attributes, Handing::Out)?;
             let node = self.node(key, &reached, &loaded)?;
@@ -95,10 +99,24 @@ impl HostFs {
         node
     }
 
+    /// Opens a directory, by which the host finds the file system of a handle: the root in the
+    /// place of a node that is none.
+    fn directory_of_handles(&self, near: NodeKey) -> Result<OwnedFd, Errno> {
+        let open = |at| open_beneath(at, b".", TO_READ | OFlags::DIRECTORY);
+        if near != self.key && self.tree.keys.mount_of(near) == self.tree.keys.mount_of(self.key) {
+            let (reached, attributes) = self.tree.reach(near)?;
+            if attributes.kind == FileType::Directory {
+                return open(reached.fd()).map_err(errno);
+            }
+        }
+        open(self.tree.root.as_fd()).map_err(errno)
+    }
+
     /// Counts a node that was reached without a path as handed out once more, if it is beneath the
-    /// root. `ESTALE` if it is not. Called with settled paths.
-    fn hold_beneath(&self, key: NodeKey, reached: &Reached) -> Result<(), Errno> {
-        if self.is_known(key) && self.tree.nodes.write().hold_again(key).is_some() {
+    /// root: at the name by which it was reached if the host has chosen that, else at any. `ESTALE`
+    /// if it is not. Called with settled paths.
+    fn hold_beneath(&self, key: NodeKey, reached: &Reached, chosen: bool) -> Result<(), Errno> {
+        if !chosen && self.is_known(key) && self.tree.nodes.write().hold_again(key).is_some() {
             return Ok(());
         }
         match self.path_of(reached)? {

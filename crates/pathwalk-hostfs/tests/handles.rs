@@ -129,6 +129,52 @@ fn nodes_are_found_again_after_a_restart() -> Test {
     Ok(())
 }
 
+/// Asks for a file of several names below each directory in turn. The kernel opens the handle with
+/// each, since it knows the names.
+#[test]
+fn a_file_is_found_by_the_name_below_the_directory_that_is_asked() -> Test {
+    let dir = tempfile::tempdir()?;
+    if !may_open("a_file_is_found_by_the_name_below_the_directory_that_is_asked", dir.path()) {
+        return Ok(());
+    }
+    let context = fresh(dir.path());
+    for name in ["a", "b", "none"] {
+        context.create_dir_all(format!("/{name}/sub"))?;
+    }
+    context.write("/a/sub/file", "data")?;
+    let connectable = match handle(&context, "/a/sub/file", CONNECTABLE) {
+        Err(Errno::EOPNOTSUPP) => {
+            skipped("a_file_is_found_by_the_name_below_the_directory_that_is_asked", "the host gives no connectable handle");
+            return Ok(());
+        }
+        connectable => connectable?,
+    };
+    context.link("/a/sub/file", "/b/sub/other")?;
+    let below_in = |context: &Context, dir: &str| {
+        let dir = context.open(dir, OpenFlags::READ | OpenFlags::DIRECTORY)?;
+        let opened = context.open_by_handle(dir.handle(), &connectable, OpenFlags::READ)?;
+        assert_eq!(std::io::read_to_string(&opened).unwrap(), "data");
+        Ok::<_, Errno>(String::from_utf8(opened.handle().path()?).unwrap())
+    };
+    let below = |dir: &str| below_in(&context, dir);
+    for _ in 0..2 {
+        assert_eq!(below("/a"), Ok("/a/sub/file".into()));
+        assert_eq!(below("/b"), Ok("/b/sub/other".into()));
+        assert_eq!(below("/none"), Err(Errno::ESTALE));
+    }
+    // One name alone is cached, which is not below the other directory.
+    let one_cached = fresh(dir.path());
+    one_cached.stat("/a/sub/file")?;
+    assert_eq!(below_in(&one_cached, "/b"), Ok("/b/sub/other".into()));
+    let confined = context.confined(&context.lookup("/b")?)?;
+    assert_eq!(confined.lookup_by_handle(confined.root(), &connectable)?.path(), Ok(b"/b/sub/other".to_vec()));
+    // The directory that the handle has in it.
+    context.unlink("/a/sub/file")?;
+    assert_eq!(below("/b"), Ok("/b/sub/other".into()));
+    assert_eq!(below("/a"), Err(Errno::ESTALE));
+    Ok(())
+}
+
 #[test]
 fn a_node_is_gone_while_its_number_is_given_to_another() -> Test {
     let dir = tempfile::tempdir()?;

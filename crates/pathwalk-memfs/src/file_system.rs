@@ -193,7 +193,7 @@ impl FileSystem for MemFs {
         self.0.encode_handle(node)
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    fn decode_handle(&self, handle: &FileHandle, _near: NodeKey) -> Result<Node, Errno> {
         self.0.calls.decode_handle.count();
         Ok(self.0.decode_handle(handle)?.into_node())
     }

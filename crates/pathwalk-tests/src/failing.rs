@@ -448,9 +448,9 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.encode_handle(node, what_for)
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
         self.faults.meet()?;
-        self.inner.decode_handle(handle)
+        self.inner.decode_handle(handle, near)
     }
 
     fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {

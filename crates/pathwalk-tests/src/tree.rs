@@ -5,7 +5,7 @@
 //! before their contents. Paths are bytes. No node can lie outside the tree: a path with `..` in it
 //! is refused.
 //!
-//! `pathwalk_bench::trace` reads the traces that run on such trees.
+//! `pathwalk_trace::trace` reads the traces that run on such trees.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};

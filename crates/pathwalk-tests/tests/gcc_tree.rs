@@ -6,10 +6,10 @@ use std::error::Error;
 
 use pathwalk::permission::Ids;
 use pathwalk::{Context, Credentials, Errno, FileSystem, Vfs};
-use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 use pathwalk_tests::tree::gcc_tree;
+use pathwalk_trace::trace::{Question, Trace};
 
 type Answers = Vec<Result<(), Errno>>;
 

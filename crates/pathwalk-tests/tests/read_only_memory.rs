@@ -16,9 +16,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pathwalk::{Access, Attributes, Context, Credentials, Errno, MountFlags, Vfs, VfsBuilder, internals};
-use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::tree::gcc_tree;
+use pathwalk_trace::trace::{Question, Trace};
 
 /// Paths that cross four mounts, down and up.
 const CROSSINGS: [&[u8]; 2] = [b"/m/m/m/m/f", b"/m/m/m/m/../../../../m/m/m/m/f"];

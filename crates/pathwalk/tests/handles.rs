@@ -443,7 +443,7 @@ impl FileSystem for Wrong {
         Ok(node(key.0).attributes)
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    fn decode_handle(&self, handle: &FileHandle, _near: NodeKey) -> Result<Node, Errno> {
         Ok(node(u128::from(handle.bytes()[0])))
     }
 

@@ -237,8 +237,8 @@ impl<F: FileSystem> FileSystem for Late<F> {
         late(|| self.0.encode_handle(node, what_for))
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
-        late(|| self.0.decode_handle(handle))
+    fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
+        late(|| self.0.decode_handle(handle, near))
     }
 
     fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {

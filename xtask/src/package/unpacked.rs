@@ -1,4 +1,4 @@
-//! A workspace of unpacked packages: each is built and documented from its archive, and depends on
+//! A workspace of unpacked packages: each is checked and documented from its archive, and depends on
 //! the other archives in place of those of crates.io.
 //!
 //! Cargo could verify archives itself. But it keeps each that it unpacks by its version, in
@@ -37,7 +37,7 @@ impl<'a> Unpacked<'a> {
             let name = format!("{}-{}", package.name, package.version);
             manifest += &format!("{} = {{ path = \"{name}\" }}\n", package.name);
             let archive = workspace.target_directory.join("package").join(format!("{name}.crate"));
-            // Files of all archives have one time; with -m they are new, and cargo builds them.
+            // Files of all archives have one time; with -m they are new, and cargo checks them.
             let status =
                 Command::new("tar").args(["-xzmf", archive.as_str(), "-C", directory.as_str()]).status().context("run tar")?;
             ensure!(status.success(), "tar cannot unpack {archive}");
@@ -50,10 +50,11 @@ impl<'a> Unpacked<'a> {
         Ok(Unpacked { workspace, directory })
     }
 
-    /// Builds a package, and its documentation, each for itself. Returns the faults.
+    /// Checks a package, and builds its documentation, each for itself. Returns the faults. What both
+    /// need of the dependencies is built once.
     pub(super) fn faults(&self, package: &Package) -> Result<Vec<String>> {
         let mut faults = self.wrong_licences(package)?;
-        for (task, environment) in [(["build", "--lib"], &[][..]), (["doc", "--no-deps"], &[("RUSTDOCFLAGS", RUSTDOCFLAGS)])] {
+        for (task, environment) in [(["check", "--lib"], &[][..]), (["doc", "--no-deps"], &[("RUSTDOCFLAGS", RUSTDOCFLAGS)])] {
             let target = self.workspace.target_directory.as_str();
             let common = ["--quiet", "--target-dir", target, "--package", &package.name];
             if !super::cargo(&self.directory, &[&task[..], &common].concat(), environment)? {

@@ -10,8 +10,8 @@ use std::ffi::CString;
 
 use pathwalk::limits::PATH_MAX;
 use pathwalk::{Access, AtFlags};
-use pathwalk_bench::trace::mode_text;
 use pathwalk_recording::{Call, Ids, Links, Lookup, Question, Start};
+use pathwalk_trace::trace::mode_text;
 
 /// The place where a lookup starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

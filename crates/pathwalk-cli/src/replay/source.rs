@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 
 use pathwalk_bench::machine::escaped;
-use pathwalk_bench::trace::Trace;
 use pathwalk_recording::{
     Answers, Call, Ids, Input, Kind, Links, Lookup, Options, Question, ReadError, Recorded, Recording, Start,
 };
+use pathwalk_trace::trace::Trace;
 
 use crate::output::{self, Progress};
 

@@ -133,7 +133,7 @@ pub(crate) fn measure(
 #[cfg(test)]
 mod tests {
     use pathwalk::Access;
-    use pathwalk_bench::trace::Trace;
+    use pathwalk_trace::trace::Trace;
 
     use super::super::source::recording_of;
     use super::super::survey::Reason;

@@ -144,8 +144,8 @@ fn prepare(recording: &Recording, recorded: &Recorded, kernel: &Kernel) -> Prepa
 #[cfg(test)]
 mod tests {
     use pathwalk::{Access, Credentials};
-    use pathwalk_bench::listing::Listing;
-    use pathwalk_bench::trace::{Question, Trace};
+    use pathwalk_trace::listing::Listing;
+    use pathwalk_trace::trace::{Question, Trace};
 
     use super::super::answer::Found;
     use super::super::source::recording_of;

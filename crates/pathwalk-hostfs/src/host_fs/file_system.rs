@@ -291,8 +291,10 @@ impl FileSystem for HostFs {
         self.tree.with_room(|| self.handle_of(node, what_for))
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
-        self.tree.with_room(|| self.node_of(handle))
+    /// Of a connectable handle of a file with several names, finds a name below `near`, if the host
+    /// knows one.
+    fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
+        self.tree.with_room(|| self.node_of(handle, near))
     }
 
     /// Returns the name under which the node was found last, and searches no other.

@@ -257,8 +257,8 @@ impl FileSystem for Wild {
         self.hooks.around("encode_handle", || self.inner.encode_handle(node, what_for))
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
-        self.hooks.around("decode_handle", || self.inner.decode_handle(handle))
+    fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
+        self.hooks.around("decode_handle", || self.inner.decode_handle(handle, near))
     }
 
     fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {

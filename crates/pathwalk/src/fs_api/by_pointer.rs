@@ -163,8 +163,8 @@ macro_rules! by_pointer {
             fn encode_handle(&self, node: NodeKey, what_for: HandleFor) -> Result<FileHandle, Errno> {
                 (**self).encode_handle(node, what_for)
             }
-            fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
-                (**self).decode_handle(handle)
+            fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
+                (**self).decode_handle(handle, near)
             }
             fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
                 (**self).find_name(node)

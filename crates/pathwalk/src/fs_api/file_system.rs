@@ -665,8 +665,12 @@ pub trait FileSystem: Send + Sync {
     /// for a handle that this file system did not give: handles come from clients, so nothing in
     /// one is to be trusted. A node that lost its names and is held lives. Called under no lock.
     /// Default: `EOPNOTSUPP`. Source: `fh_to_dentry` of Linux.
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
-        let _ = handle;
+    ///
+    /// `near` is the node below which the caller looks for the node. Of a file with several names,
+    /// it is a hint which of them [`find_name`](Self::find_name) should return next. It is no
+    /// limit: the engine checks where the name is.
+    fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
+        let _ = (handle, near);
         Err(Errno::EOPNOTSUPP)
     }
 
@@ -692,7 +696,7 @@ pub trait FileSystem: Send + Sync {
     ///     fn encode_handle(&self, node: NodeKey, _: HandleFor) -> Result<FileHandle, Errno> {
     ///         FileHandle::new(1, &[node.0 as u8])
     ///     }
-    ///     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    ///     fn decode_handle(&self, handle: &FileHandle, _near: NodeKey) -> Result<Node, Errno> {
     ///         match (handle.kind(), handle.bytes()) {
     ///             (1, [number @ 1..=2]) => Ok(node(u128::from(*number))),
     ///             _ => Err(Errno::ESTALE),

@@ -109,13 +109,17 @@ fn decode<'a>(env: &Env<'a>, at: Begin, handle: &FileHandle) -> Result<PinnedPla
         return Err(Errno::EPERM);
     }
     let superblock = env.trees().superblock_at(mount.id());
-    let node = env.trees().of_handle(&superblock, &handle);
+    let accepts = |node: DentryId| {
+        let place = Place::new(from.mount(), node);
+        let is_below = of_kind & FileHandle::IS_CONNECTABLE == 0 || env.world.is_below_at_last(place, from);
+        is_below && is_within(env, from, place)
+    };
+    let node = env.trees().of_handle(&superblock, &handle, from.dentry(), accepts);
     env.world.unmount_dropped();
     let node = mount.with(node?);
     let is_kind =
         of_kind & FileHandle::IS_DIRECTORY == 0 || kind_of(env, env.caches().dentries.inode(node.id())) == FileType::Directory;
-    let is_below = of_kind & FileHandle::IS_CONNECTABLE == 0 || env.world.is_below_at_last(node.place(), from);
-    if is_kind && is_below && is_within(env, from, &node) { Ok(node) } else { Err(Errno::ESTALE) }
+    if is_kind && accepts(node.id()) { Ok(node) } else { Err(Errno::ESTALE) }
 }
 
 fn kind_of(env: &Env<'_>, inode: InodeId) -> FileType {
@@ -123,16 +127,16 @@ fn kind_of(env: &Env<'_>, inode: InodeId) -> FileType {
 }
 
 /// Returns whether a node is below the root of its mount, and where an asker with rules may be.
-fn is_within(env: &Env<'_>, from: Place, node: &PinnedPlace<'_>) -> bool {
-    let (caches, shown) = (env.caches(), env.world.mounts.root(node.mount.id()));
-    if !caches.is_root(shown) && !caches.is_below_at_last(node.id(), shown) {
+fn is_within(env: &Env<'_>, from: Place, node: Place) -> bool {
+    let (caches, shown) = (env.caches(), env.world.mounts.root(node.mount()));
+    if !caches.is_root(shown) && !caches.is_below_at_last(node.dentry(), shown) {
         return false;
     }
     let rules = env.asker.rules;
     let confined = rules.is_confined().then_some(env.asker.root);
     let scoped = rules.resolve().intersects(Resolve::SCOPED).then_some(from);
     let mut tops = [confined, scoped].into_iter().flatten();
-    tops.all(|top| env.world.is_below_at_last(node.place(), top) && !is_covered(env, node.place(), shown))
+    tops.all(|top| env.world.is_below_at_last(node, top) && !is_covered(env, node, shown))
 }
 
 /// Returns whether something is mounted on a place, or on a directory above it in its mount.

@@ -49,10 +49,18 @@ enum Way<'a> {
 
 impl Trees {
     /// Returns the dentry of a handle's node. `ESTALE` if the node is gone, is a directory without
-    /// a way to the root, or if the file system has no handles. The caller has a pin on a mount of
-    /// the superblock, and no lock. Afterwards it unmounts what was dropped.
-    pub(crate) fn of_handle(&self, superblock: &Superblock, handle: &FileHandle) -> Result<Pinned<'_>, Errno> {
-        let decode = || superblock.fs.decode_handle(handle).map_err(stale_if_unsupported);
+    /// a way to the root, or if the file system has no handles. Of a file with several names, it is
+    /// one that the caller accepts, if the caches or the file system have such a one. The caller
+    /// has a pin on a mount of the superblock, and no lock. Afterwards it unmounts what was dropped.
+    pub(crate) fn of_handle(
+        &self,
+        superblock: &Superblock,
+        handle: &FileHandle,
+        near: DentryId,
+        accepts: impl Fn(DentryId) -> bool,
+    ) -> Result<Pinned<'_>, Errno> {
+        let near = inode::key_of(self.caches.inodes.record(self.caches.dentries.inode(near)));
+        let decode = || superblock.fs.decode_handle(handle, near).map_err(stale_if_unsupported);
         let mut node = decode()?;
         // A node without a name is there as long as it is held. One that was held is dropped late.
         if node.attributes.nlink == 0 {
@@ -63,7 +71,7 @@ impl Trees {
         let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
         for attempt in 0..TRIES {
             let trust = if attempt == 0 { Trust::Cache } else { Trust::AskAlways };
-            match self.way_to(superblock, node.key, trust)? {
+            match self.way_to(superblock, &node, trust, &accepts)? {
                 Way::Found(there) => return Ok(there),
                 Way::Changed => {}
                 Way::NoName => break,
@@ -72,16 +80,31 @@ impl Trees {
         self.without_name(superblock, node, handed_out)
     }
 
-    /// Returns the dentry of a node at one of its names.
-    fn way_to(&self, superblock: &Superblock, key: NodeKey, trust: Trust) -> Result<Way<'_>, Errno> {
+    /// Returns the dentry of a node at one of its names: that which is cached unless the caller
+    /// does not accept it, and then that which the file system finds, if it finds one.
+    fn way_to(
+        &self,
+        superblock: &Superblock,
+        node: &Node,
+        trust: Trust,
+        accepts: impl Fn(DentryId) -> bool,
+    ) -> Result<Way<'_>, Errno> {
+        let cached = self.connected(superblock, node.key);
+        let only = node.attributes.kind == FileType::Directory;
+        let cached = match cached {
+            Some(cached) if only || accepts(cached.id()) => return Ok(Way::Found(cached)),
+            cached => cached,
+        };
         // Each directory stays handed out until its name was looked up, so its key stays its own.
-        let (mut names, mut at) = (Vec::new(), key);
+        let (mut names, mut at) = (Vec::new(), node.key);
         let mut here = loop {
-            if let Some(cached) = self.connected(superblock, at) {
+            if at != node.key
+                && let Some(cached) = self.connected(superblock, at)
+            {
                 break cached;
             }
             let found = match superblock.fs.find_name(at) {
-                Err(Errno::ESTALE) if at == key => return Ok(Way::NoName),
+                Err(Errno::ESTALE) if at == node.key => return Ok(cached.map_or(Way::NoName, Way::Found)),
                 Err(Errno::ESTALE) => return Ok(Way::Changed),
                 found => found?,
             };

@@ -175,8 +175,8 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.with.around(|| self.fs.encode_handle(node, what_for))
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
-        self.with.around(|| self.fs.decode_handle(handle))
+    fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
+        self.with.around(|| self.fs.decode_handle(handle, near))
     }
 
     fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {

@@ -321,7 +321,7 @@ impl FileSystem for TestFs {
         FileHandle::new(1, &[node.0 as u8])
     }
 
-    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    fn decode_handle(&self, handle: &FileHandle, _near: NodeKey) -> Result<Node, Errno> {
         let key = u128::from(handle.bytes()[0]);
         self.with(|tree| {
             let is_held = tree.held.get(&key).is_some_and(|held| *held > 0);

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// The path of the file, from the root of the repository.
-pub(crate) const FILE: &str = "crates/pathwalk-bench/hit-path.budget";
+pub(crate) const FILE: &str = "crates/pathwalk-trace/hit-path.budget";
 
 const TEXT: &str = include_str!("../../hit-path.budget");
 

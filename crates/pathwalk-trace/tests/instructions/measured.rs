@@ -5,10 +5,9 @@ use std::error::Error;
 use std::hint::black_box;
 
 use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Vfs, VfsBuilder, internals};
-use pathwalk_bench::listing::Listing;
-use pathwalk_bench::machine::BUDGET;
-use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_branch::Branches;
+use pathwalk_trace::listing::Listing;
+use pathwalk_trace::trace::{Question, Trace};
 
 /// The first argument of a run in the simulator.
 pub(crate) const MEASURED: &str = "measured";
@@ -25,6 +24,9 @@ const COVERED: [&str; 4] = ["usr", "usr/lib", "usr/lib/gcc", "usr/lib/gcc/x86_64
 /// The seed of the hash. It is always the same, because the places of names in the table decide how
 /// many entries are looked at.
 const SEED: u64 = 1;
+
+/// The budget of the engine's caches: that with which the benches run.
+const BUDGET: u64 = 64 << 20;
 
 /// The number of passes before counting. One pass fills the caches, and one leaves the marks of a
 /// hit. In the others, the memo learns one in four of the paths that it does not have.
