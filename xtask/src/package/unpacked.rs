@@ -1,5 +1,5 @@
-//! A workspace of unpacked packages: each is checked and documented from its archive, and depends on
-//! the other archives in place of those of crates.io.
+//! A workspace of unpacked packages: each is checked and documented from its archive, and depends
+//! on the other archives in place of those of crates.io.
 //!
 //! Cargo could verify archives itself. But it keeps each that it unpacks by its version, in
 //! `CARGO_HOME`, and a later dry run of the same version would be built against the old one.
@@ -50,8 +50,8 @@ impl<'a> Unpacked<'a> {
         Ok(Unpacked { workspace, directory })
     }
 
-    /// Checks a package, and builds its documentation, each for itself. Returns the faults. What both
-    /// need of the dependencies is built once.
+    /// Checks a package, and builds its documentation, each for itself. Returns the faults. Both
+    /// need the same of the dependencies.
     pub(super) fn faults(&self, package: &Package) -> Result<Vec<String>> {
         let mut faults = self.wrong_licences(package)?;
         for (task, environment) in [(["check", "--lib"], &[][..]), (["doc", "--no-deps"], &[("RUSTDOCFLAGS", RUSTDOCFLAGS)])] {

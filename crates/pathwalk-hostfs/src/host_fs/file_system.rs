@@ -291,8 +291,8 @@ impl FileSystem for HostFs {
         self.tree.with_room(|| self.handle_of(node, what_for))
     }
 
-    /// Of a connectable handle of a file with several names, finds a name below `near`, if the host
-    /// knows one.
+    /// Takes the name below `near` of a file with several names, if the handle is connectable and
+    /// the host knows such a name.
     fn decode_handle(&self, handle: &FileHandle, near: NodeKey) -> Result<Node, Errno> {
         self.tree.with_room(|| self.node_of(handle, near))
     }

@@ -83,9 +83,9 @@ impl Context {
     /// | `ESTALE` | the context is confined, and something is mounted on the node, or above it |
     /// | `ESTALE` | the handle is [`CONNECTABLE`](HandleFlags::CONNECTABLE), and the node is not below `mount` |
     ///
-    /// Of a file with several names, it is a place that this call may give, if the file is cached at
-    /// one, or else if the file system finds one ([`find_name`](crate::FileSystem::find_name)). A
-    /// file that is taken without a name is below nothing but the root of its file system. Cost:
+    /// Of a file with several names, it is a place that this call may give, if the file is cached
+    /// at one, or else if the file system finds one ([`find_name`](crate::FileSystem::find_name)).
+    /// A file that is taken without a name is below nothing but the root of its file system. Cost:
     /// a call of the file system; for a node that is not cached, two more for each directory on its
     /// way that is not cached either.
     pub fn lookup_by_handle(&self, mount: &Handle, handle: &FileHandle) -> Result<Handle, Errno> {

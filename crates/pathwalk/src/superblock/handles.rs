@@ -50,8 +50,9 @@ enum Way<'a> {
 impl Trees {
     /// Returns the dentry of a handle's node. `ESTALE` if the node is gone, is a directory without
     /// a way to the root, or if the file system has no handles. Of a file with several names, it is
-    /// one that the caller accepts, if the caches or the file system have such a one. The caller
-    /// has a pin on a mount of the superblock, and no lock. Afterwards it unmounts what was dropped.
+    /// one that the caller accepts, if the caches or the file system have one. `near` is what the
+    /// file system is told. The caller has a pin on a mount of the superblock, and no lock.
+    /// Afterwards it unmounts what was dropped.
     pub(crate) fn of_handle(
         &self,
         superblock: &Superblock,
