@@ -199,7 +199,7 @@ impl Trees {
         if self.caches.dentries.word(removed.id()) & flags::MOUNTED != 0 {
             return Some(removed);
         }
-        self.caches.discard_removed(removed.into_id());
+        self.caches.discard_out(removed.into_id());
         None
     }
 

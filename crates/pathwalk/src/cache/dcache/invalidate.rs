@@ -2,7 +2,7 @@
 //! without passing through the `Vfs`.
 //!
 //! A pinned dentry stays pinned and is unhashed; its node gets its place again when the name is
-//! looked up. An idle dentry is evicted.
+//! looked up. An idle dentry is evicted, and a pinned one by a later invalidation or removal.
 
 use super::children::NameIs;
 use super::dentry::flags;
@@ -104,7 +104,7 @@ impl Caches {
         if self.dentries.word(entry.id()) & flags::MOUNTED != 0 {
             return Some(entry);
         }
-        self.discard(entry.into_id());
+        self.discard_out(entry.into_id());
         None
     }
 }

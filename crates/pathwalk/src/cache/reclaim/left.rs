@@ -1,10 +1,11 @@
-//! The dentries that were removed while a thread had a pin on them, and are evicted by a later
-//! removal.
+//! The dentries that were removed or invalidated while a thread had a pin on them, and are evicted
+//! by a later removal or invalidation.
 //!
 //! A walk that is under way may have a pin on what is removed meanwhile. Nothing looks at the
-//! dentry when the walk gives the pin back; so the removal notes it here, and each later removal
-//! looks at a few. What the file system has for the node (its space, a descriptor) is thereby held
-//! for a few removals beyond its last use, and not until the memory of the dentry is needed.
+//! dentry when the walk gives the pin back; so the removal notes it here, and each later one looks
+//! at a few. What the file system has for the node (its space, a descriptor) is thereby held for a
+//! few removals beyond its last use, and not until the memory of the dentry is needed. An
+//! invalidated dentry counts, too: its node may be removed by the name that it gets next.
 //!
 //! What always holds: a number in the list is a guess. The slot may hold another dentry by now.
 //!

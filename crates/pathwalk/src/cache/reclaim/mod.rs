@@ -114,9 +114,9 @@ impl Caches {
         }
     }
 
-    /// Gives back the pin on a dentry that was removed, and evicts it if there is no other; else
-    /// notes it. Looks at a few that were noted before, too.
-    pub(crate) fn discard_removed(&self, id: DentryId) {
+    /// Gives back the pin on a dentry that was removed or invalidated, and evicts it if there is no
+    /// other; else notes it. Looks at a few that were noted before, too.
+    pub(crate) fn discard_out(&self, id: DentryId) {
         self.collect_left();
         self.dentries.unpin(id);
         self.collect_or_note(id);
