@@ -14,7 +14,7 @@
 //! or search the tree for a node.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use pathwalk::{Errno, FileHandle, FileType, FoundName, HandleFor, Name, Node, NodeKey};
 use rustix::fs::{OFlags, readlinkat};
@@ -99,15 +99,18 @@ impl HostFs {
         node
     }
 
-    /// Opens a directory, by which the host finds the file system of a handle: the root in the
-    /// place of a node that is none.
+    /// Opens the directory by which the host finds the file system of a handle, and below which it
+    /// looks for a connectable one: the root in the place of a node that cannot be opened as that.
     fn directory_of_handles(&self, near: NodeKey) -> Result<OwnedFd, Errno> {
-        let open = |at| open_beneath(at, b".", TO_READ | OFlags::DIRECTORY);
-        if near != self.key && self.tree.keys.mount_of(near) == self.tree.keys.mount_of(self.key) {
-            let (reached, attributes) = self.tree.reach(near)?;
-            if attributes.kind == FileType::Directory {
-                return open(reached.fd()).map_err(errno);
-            }
+        let open = |at: BorrowedFd<'_>| open_beneath(at, b".", TO_READ | OFlags::DIRECTORY);
+        let is_on_the_mount = self.tree.keys.mount_of(near) == self.tree.keys.mount_of(self.key);
+        if near != self.key
+            && is_on_the_mount
+            && let Ok((reached, attributes)) = self.tree.reach(near)
+            && attributes.kind == FileType::Directory
+            && let Ok(near) = open(reached.fd())
+        {
+            return Ok(near);
         }
         open(self.tree.root.as_fd()).map_err(errno)
     }
@@ -148,7 +151,7 @@ impl HostFs {
     fn path_of(&self, reached: &Reached) -> Result<Option<Vec<u8>>, Errno> {
         let descriptors =
             own_descriptors().map_err(|error| if error == io::Errno::AGAIN { Errno::ESTALE } else { errno(error) })?;
-        let shown = |fd: std::os::fd::BorrowedFd<'_>| {
+        let shown = |fd: BorrowedFd<'_>| {
             let text = readlinkat(&descriptors, fd.as_raw_fd().to_string(), Vec::new()).map_err(|error| match error {
                 // A path that is longer than a page is not shown.
                 io::Errno::NAMETOOLONG => Errno::ESTALE,

@@ -106,6 +106,7 @@ impl Ground {
         command.env("XDG_STATE_HOME", self.at("state")).env("HOME", self.at("home"));
         command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env_remove("TMPDIR");
         command.stdin(Stdio::null());
+        heed_signals(command);
         if self.who == Who::User && rustix::process::geteuid().is_root() {
             become_user(command);
         }
@@ -138,6 +139,20 @@ impl Ground {
         let value = super::json(&mut self.program(&["branch", "list", "--json"]));
         value["branches"].as_array().unwrap().len()
     }
+}
+
+/// Has a command begin with the default actions of the signals of a terminal, which it would else
+/// ignore where this process does: under `nohup`, or in the background of a script.
+fn heed_signals(command: &mut Command) {
+    let heed = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: the default action runs no code of this process.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only.
+    unsafe { command.pre_exec(heed) };
 }
 
 fn give(path: &Path) {
