@@ -84,7 +84,7 @@ impl HostFs {
         // The host chose one of several names, which need not be the one that is known.
         let is_directory = rustix::fs::FileType::from_raw_mode(stat.stx_mode.into()).is_dir();
         let chosen = connects && !is_directory && stat.stx_nlink > 1;
-        self.tree.settled(|| self.hold_beneath(key, &reached, chosen))?;
+        self.tree.settled(|| if chosen { self.hold_by_path(key, &reached) } else { self.hold_beneath(key, &reached) })?;
         let node = from_statx(&stat).and_then(|attributes| {
             let loaded = self.load((key, &reached), attributes, Handing::Out)?;
             let node = self.node(key, &reached, &loaded)?;
@@ -116,12 +116,16 @@ impl HostFs {
     }
 
     /// Counts a node that was reached without a path as handed out once more, if it is beneath the
-    /// root: at the name by which it was reached if the host has chosen that, else at any. `ESTALE`
-    /// if it is not. Called with settled paths.
-    fn hold_beneath(&self, key: NodeKey, reached: &Reached, chosen: bool) -> Result<(), Errno> {
-        if !chosen && self.is_known(key) && self.tree.nodes.write().hold_again(key).is_some() {
+    /// root. `ESTALE` if it is not. Called with settled paths.
+    fn hold_beneath(&self, key: NodeKey, reached: &Reached) -> Result<(), Errno> {
+        if self.is_known(key) && self.tree.nodes.write().hold_again(key).is_some() {
             return Ok(());
         }
+        self.hold_by_path(key, reached)
+    }
+
+    /// Does the same, at the path that the kernel shows for the node, wherever it is known.
+    fn hold_by_path(&self, key: NodeKey, reached: &Reached) -> Result<(), Errno> {
         match self.path_of(reached)? {
             Some(path) => self.hold_along(&path, key),
             None if self.has_no_outside()? => {

@@ -133,8 +133,9 @@ fn nodes_are_found_again_after_a_restart() -> Test {
 /// each, since it knows the names.
 #[test]
 fn a_file_is_found_by_the_name_below_the_directory_that_is_asked() -> Test {
+    let test = "a_file_is_found_by_the_name_below_the_directory_that_is_asked";
     let dir = tempfile::tempdir()?;
-    if !may_open("a_file_is_found_by_the_name_below_the_directory_that_is_asked", dir.path()) {
+    if !may_open(test, dir.path()) {
         return Ok(());
     }
     let context = fresh(dir.path());
@@ -144,7 +145,7 @@ fn a_file_is_found_by_the_name_below_the_directory_that_is_asked() -> Test {
     context.write("/a/sub/file", "data")?;
     let connectable = match handle(&context, "/a/sub/file", CONNECTABLE) {
         Err(Errno::EOPNOTSUPP) => {
-            skipped("a_file_is_found_by_the_name_below_the_directory_that_is_asked", "the host gives no connectable handle");
+            skipped(test, "the host gives no connectable handle");
             return Ok(());
         }
         connectable => connectable?,

@@ -6,10 +6,11 @@
 //! down, as by a walk. So each dentry comes from a lookup, under the lock of its directory. If a
 //! lookup finds another node, a directory was moved meanwhile, and the search begins anew.
 //!
-//! A node that is no directory is taken at one of its names, where the file system finds one. Else
-//! its dentry has no name, as that of a file which lost its last one.
+//! A node that is no directory is taken at one of its names, where the file system finds one; at
+//! one that the caller accepts, if the caches or the file system have such a name. Else its dentry
+//! has no name, as that of a file which lost its last one.
 //!
-//! What it does not do: it checks no right, and not whether the node is below anything.
+//! What it does not do: it checks no right, and refuses no place. The caller checks where it is.
 //!
 //! Source: `exportfs_decode_fh` and `reconnect_path` of Linux. Linux keeps directories that are not
 //! connected yet in its cache, and connects them in place.
