@@ -23,11 +23,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::os::fd::BorrowedFd;
 
 use parking_lot::RwLock;
 use pathwalk::{Errno, FileType, NodeKey};
+use rapidhash::quality::RapidHasher;
 use rustix::fs::{self, Statx, StatxFlags};
 use rustix::io;
 
@@ -69,6 +70,14 @@ enum Births {
     Move,
 }
 
+/// A place with what the table has of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbered {
+    place: Place,
+    number: u32,
+    births: Births,
+}
+
 /// The table of places, which only grows.
 #[derive(Debug, Default)]
 struct Places {
@@ -91,13 +100,28 @@ impl Keys {
     /// Returns the key of the node that `name` below `fd` leads to, or `fd` itself if the name is
     /// empty. `stat` describes it. Fails with `EOVERFLOW` after 2^28 mounts.
     pub(crate) fn of(&self, fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<NodeKey, Errno> {
+        self.of_one(fd, name, stat, &mut None)
+    }
+
+    /// Returns what [`of`](Self::of) does. `last` is the place of the node before this one, where
+    /// there is one: nodes of one directory are mostly on one place, which is then found once.
+    pub(crate) fn of_one(
+        &self,
+        fd: BorrowedFd<'_>,
+        name: &CStr,
+        stat: &Statx,
+        last: &mut Option<Numbered>,
+    ) -> Result<NodeKey, Errno> {
         let place = Place { mount: stat.stx_mnt_id, device: (stat.stx_dev_major, stat.stx_dev_minor) };
-        let (place, births) = self.number(place, || births_at(fd, name))?;
+        let Numbered { number, births, .. } = match last {
+            Some(near) if near.place == place => *near,
+            _ => *last.insert(self.number(place, || births_at(fd, name))?),
+        };
         let tag = match (self.identity, births) {
             (Identity::BirthTime, Births::Stay) => by_birth(stat),
             _ => by_handle(fd, name, (stat, births))?,
         };
-        Ok(pack(stat.stx_mode >> TYPE_SHIFT, place, tag, stat.stx_ino))
+        Ok(pack(stat.stx_mode >> TYPE_SHIFT, number, tag, stat.stx_ino))
     }
 
     /// Returns the id of the mount that a node was found on, or `None` for a key of no node.
@@ -111,9 +135,11 @@ impl Keys {
         self.places.write().numbers.retain(|place, _| !mounts.contains(&place.mount));
     }
 
-    /// Returns the number of a place, and what `find` says of it, which is asked once.
-    fn number(&self, place: Place, find: impl FnOnce() -> Result<Births, Errno>) -> Result<(u32, Births), Errno> {
-        let with_births = |places: &Places, number: u32| places.all.get(number as usize).map(|(_, births)| (number, *births));
+    /// Returns what the table has of a place, with what `find` says of it, which is asked once.
+    fn number(&self, place: Place, find: impl FnOnce() -> Result<Births, Errno>) -> Result<Numbered, Errno> {
+        let with_births = |places: &Places, number: u32| {
+            places.all.get(number as usize).map(|(_, births)| Numbered { place, number, births: *births })
+        };
         {
             let places = self.places.read();
             if let Some(known) = places.numbers.get(&place).and_then(|number| with_births(&places, *number)) {
@@ -131,7 +157,7 @@ impl Keys {
             }
             places.all.push((place, births));
         }
-        Ok((number, births))
+        Ok(Numbered { place, number, births })
     }
 }
 
@@ -207,7 +233,7 @@ fn births_at(fd: BorrowedFd<'_>, name: &CStr) -> Result<Births, Errno> {
 }
 
 fn folded(identity: impl Hash) -> u32 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = RapidHasher::default();
     identity.hash(&mut hasher);
     hasher.finish() as u32
 }
@@ -241,15 +267,17 @@ mod tests {
     fn places_are_numbered_and_found_again() {
         let keys = Keys::new(Identity::BirthTime);
         let at = |mount, minor| Place { mount, device: (8, minor) };
-        let numbers = [at(1, 0), at(2, 0), at(1, 1), at(1, 0)]
-            .map(|place| keys.number(place, || Ok(Births::Stay)).map(|(number, _)| number));
+        let number = |place, births| keys.number(place, || births).map(|found| (found.number, found.births));
+        let numbers =
+            [at(1, 0), at(2, 0), at(1, 1), at(1, 0)].map(|place| number(place, Ok(Births::Stay)).map(|(number, _)| number));
         assert_eq!(numbers, [Ok(0), Ok(1), Ok(2), Ok(0)]);
         assert_eq!(keys.mount_of(pack(0o4, 1, 0, 1)), Some(2));
         assert_eq!(keys.mount_of(pack(0o4, 3, 0, 1)), None);
-        assert_eq!(keys.number(at(3, 0), || Err(Errno::EMFILE)), Err(Errno::EMFILE));
-        assert_eq!(keys.number(at(3, 0), || Ok(Births::Move)), Ok((3, Births::Move)), "an error is not kept");
-        assert_eq!(keys.number(at(3, 0), || Ok(Births::Stay)), Ok((3, Births::Move)), "it is asked once");
+        assert_eq!(number(at(3, 0), Err(Errno::EMFILE)), Err(Errno::EMFILE));
+        assert_eq!(number(at(3, 0), Ok(Births::Move)), Ok((3, Births::Move)), "an error is not kept");
+        assert_eq!(number(at(3, 0), Ok(Births::Stay)), Ok((3, Births::Move)), "it is asked once");
     }
+
     #[test]
     fn a_birth_time_that_moves_tells_no_nodes_apart() {
         let here = fs::statx(fs::CWD, ".", fs::AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::BTIME).unwrap();

@@ -176,6 +176,7 @@ fn look_at<'a>(
     let of_mount = tree.mounts.of(dir);
     let mut found = Found::default();
     found.files.reserve(names.order.len());
+    let mut last = None;
     for (cstr, takes) in names.iter() {
         let name = Name::new(cstr.to_bytes())?;
         if !wants(name) {
@@ -191,7 +192,7 @@ fn look_at<'a>(
             Err(io::Errno::NOENT) => continue,
             Err(error) => return Err(errno(error)),
         };
-        let key = match tree.keys.of(opened, cstr, &stat) {
+        let key = match tree.keys.of_one(opened, cstr, &stat, &mut last) {
             Err(Errno::ENOENT) => continue,
             key => key?,
         };

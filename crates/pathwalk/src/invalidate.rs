@@ -269,7 +269,7 @@ impl Vfs {
     fn unmount_all(&self, points: Vec<Pinned<'_>>) {
         for point in points {
             self.world().change(|change| change.detach_at(point.id()));
-            self.world().caches().discard(point.into_id());
+            self.world().caches().discard_out(point.into_id());
         }
     }
 

@@ -1,6 +1,6 @@
 //! Eviction: names that are used stay in the cache, whatever else passes through it.
 
-use pathwalk::{Access, Context, Credentials, MountFlags, Vfs};
+use pathwalk::{Access, Context, Credentials, MountFlags, Recursion, Vfs};
 use pathwalk_memfs::{MemFs, Options};
 
 /// Looks a path up again and again while names that are looked up once fill the cache many times
@@ -182,6 +182,39 @@ fn what_was_held_at_its_removal_goes_with_a_later_one() {
             })
             .collect();
         assert_eq!(free(), before - 20);
+        drop(held);
+        for i in 0..10 {
+            let path = format!("/other-{i}");
+            context.write(&path, "").unwrap();
+            context.unlink(&path).unwrap();
+        }
+        assert_eq!(free(), before, "{invalidated}");
+    }
+}
+
+#[test]
+fn a_mount_point_that_was_held_at_its_removal_goes_with_a_later_one() {
+    let fs = MemFs::with(Options::default().max_bytes(1 << 20));
+    let context = Vfs::builder().build(fs).unwrap().context(Credentials::root());
+    context.write("/over", "").unwrap();
+    let free = || context.root().statfs().unwrap().blocks_free;
+    let before = free();
+    let mut elsewhere = context.clone();
+    for invalidated in [false, true] {
+        let held: Vec<_> = (0..20)
+            .map(|i| {
+                let path = format!("/held-{i}");
+                context.write(&path, "text").unwrap();
+                let handle = context.lookup(&path).unwrap();
+                elsewhere.unshare().unwrap();
+                elsewhere.bind("/over", &path, Recursion::Alone).unwrap();
+                if invalidated {
+                    context.vfs().invalidate_path(context.root(), &path).unwrap();
+                }
+                context.unlink(&path).unwrap();
+                handle
+            })
+            .collect();
         drop(held);
         for i in 0..10 {
             let path = format!("/other-{i}");

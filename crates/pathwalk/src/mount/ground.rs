@@ -54,7 +54,7 @@ impl World {
         drop(tree);
         behind.finish(self);
         self.trees.tell_mounts();
-        dropped.into_iter().for_each(|point| self.caches().discard(point.into_id()));
+        dropped.into_iter().for_each(|point| self.caches().discard_out(point.into_id()));
         result
     }
 

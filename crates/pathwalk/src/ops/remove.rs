@@ -61,6 +61,6 @@ pub(super) fn not_covered(env: &Env<'_>, entry: &Pinned<'_>) -> Result<(), Errno
 pub(super) fn uncover(env: &Env<'_>, removed: Option<Pinned<'_>>) {
     if let Some(point) = removed {
         env.world.change(|change| change.detach_at(point.id()));
-        env.caches().discard(point.into_id());
+        env.caches().discard_out(point.into_id());
     }
 }
