@@ -264,10 +264,13 @@ impl FileSystem for HostFs {
     /// change of the size is what fails.
     fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
         self.tree.writable()?;
-        match size <= ALWAYS_FITS {
-            true => Ok(()),
-            false => self.tree.with_room(|| Open::new(&self.tree, node, OpenFor::READ).check_size(size)),
+        if size <= ALWAYS_FITS {
+            return Ok(());
         }
+        self.tree.with_room(|| match Open::new(&self.tree, node, OpenFor::READ).check_size(size) {
+            Err(Errno::EFBIG) => self.refused_size(node, size),
+            checked => checked,
+        })
     }
 
     fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {

@@ -182,6 +182,22 @@ fn a_size_that_is_too_large_removes_no_capability() {
     });
 }
 
+/// Checks a size past ext4's largest for a file that became immutable while it was open: as on
+/// Linux, ext4 refuses the change before it looks at the size.
+#[test]
+fn a_size_that_is_too_large_for_an_immutable_file_is_not_permitted() {
+    on_ext4("a_size_that_is_too_large_for_an_immutable_file_is_not_permitted", |dir| {
+        let context = on(HostFs::open_writable(dir).unwrap().with_coherence(Coherence::Strict));
+        let file = context.open("/file", OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+        context.set_inode_flags("/file", pathwalk::InodeFlags::IMMUTABLE).unwrap();
+        for size in [3, 1 << 44, i64::MAX as u64 - 1] {
+            assert_eq!(file.set_len(size), Err(Errno::EPERM), "{size}");
+        }
+        context.set_inode_flags("/file", pathwalk::InodeFlags::empty()).unwrap();
+        assert_eq!(file.set_len(1 << 44), Err(Errno::EFBIG));
+    });
+}
+
 /// Checks a file with a capability that became immutable while it was open: as on Linux, what a
 /// tmpfs still allows removes the capability. (ext4 allows nothing.)
 #[test]
