@@ -43,8 +43,8 @@ impl HostFs {
     }
 
     /// Returns the error with which the host refuses a size that is too large for its file system,
-    /// by asking for it, which changes nothing. Another error may come first there: on ext4, `EPERM`
-    /// for a file that became immutable.
+    /// by asking for it, which changes nothing. Another error may come first there: on ext4,
+    /// `EPERM` for a file that became immutable.
     pub(crate) fn refused_size(&self, key: NodeKey, size: u64) -> Result<(), Errno> {
         let (node, _) = self.tree.reach(key)?;
         self.resize(key, &node, size, None).map(drop)
