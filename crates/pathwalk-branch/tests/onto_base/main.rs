@@ -347,3 +347,39 @@ fn random_branches_are_committed() {
     }
     println!("{committed} committed, {refused} with conflicts");
 }
+
+#[test]
+fn a_file_whose_known_name_goes_is_changed_by_one_that_stays() {
+    for removed in ["/b", "/b/a"] {
+        let base = root_on(MemFs::new());
+        base.create_dir_all("/b/kept").unwrap();
+        base.create_dir_all("/deep/er").unwrap();
+        base.write("/deep/er/c", "text").unwrap();
+        base.link("/deep/er/c", "/b/a").unwrap();
+        let branches = Branches::new(base.clone()).unwrap();
+        let context = root_on(branches.fork(None, "work").unwrap());
+        context.lstat("/b/a").unwrap();
+        if removed == "/b" { context.remove_dir_all(removed) } else { context.remove_file(removed) }.unwrap();
+        context.set_inode_flags("/deep/er/c", InodeFlags::IMMUTABLE).unwrap();
+        branches.commit("work").unwrap();
+        assert_eq!(base.inode_flags("/deep/er/c").unwrap(), InodeFlags::IMMUTABLE, "{removed}");
+        assert_eq!((base.lstat("/deep/er/c").unwrap().nlink, base.lstat(removed)), (1, Err(Errno::ENOENT)));
+    }
+}
+
+#[test]
+fn flags_of_a_file_stay_where_a_directory_with_another_name_of_it_goes() {
+    let base = root_on(MemFs::new());
+    base.mkdir("/b", 0o755).unwrap();
+    base.write("/c", "text").unwrap();
+    base.link("/c", "/b/a").unwrap();
+    base.set_inode_flags("/c", InodeFlags::IMMUTABLE).unwrap();
+    let branches = Branches::new(base.clone()).unwrap();
+    let context = root_on(branches.fork(None, "work").unwrap());
+    context.set_inode_flags("/c", InodeFlags::empty()).unwrap();
+    context.remove_dir_all("/b").unwrap();
+    context.set_inode_flags("/c", InodeFlags::IMMUTABLE).unwrap();
+    branches.commit("work").unwrap();
+    assert_eq!((base.lstat("/c").unwrap().nlink, base.inode_flags("/c").unwrap()), (1, InodeFlags::IMMUTABLE));
+    assert_eq!(base.lstat("/b"), Err(Errno::ENOENT));
+}

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use pathwalk::{Errno, FallocateFlags, File, Handle, LinkFlags, OpenFlags, UnlinkFlags};
 
-use super::Failure;
 use super::hand::{Hand, reserve};
 use super::journal::{Fill, Journal, NewData, NodeChange, Put, Take, Where};
+use super::{Failure, remove_all};
 
 /// The number of bytes of zeroes that are written at once.
 const PIECE: usize = 1 << 16;
@@ -167,10 +167,8 @@ impl Steps<'_> {
     /// Gives all nodes their contents and attributes.
     pub(super) fn change_nodes(&self) -> Result<(), Failure> {
         for name in &self.journal.surplus {
-            match self.hand.context.unlinkat(self.staging, name, UnlinkFlags::empty()) {
-                Ok(()) | Err(Errno::ENOENT) => {}
-                Err(errno) => return Err(Failure::new("remove", name.as_bytes(), errno)),
-            }
+            let removed = remove_all(self.hand, self.staging, name.as_bytes());
+            removed.map_err(|errno| Failure::new("remove", name.as_bytes(), errno))?;
         }
         for change in &self.journal.nodes {
             let failed = |errno| match &change.at {

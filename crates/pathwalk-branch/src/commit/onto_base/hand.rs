@@ -14,7 +14,7 @@ use super::journal::{Before, Identity, NewList, Setting, timestamp};
 use crate::births::Births;
 
 /// The flags that keep a node from being changed.
-const FORBIDDING: InodeFlags = InodeFlags::IMMUTABLE.union(InodeFlags::APPEND);
+pub(super) const FORBIDDING: InodeFlags = InodeFlags::IMMUTABLE.union(InodeFlags::APPEND);
 
 /// A context on the base that follows no link.
 pub(super) struct Hand {

@@ -29,7 +29,8 @@ pub(super) struct Journal {
     pub(super) takes: Vec<Take>,
     /// The names that come, those in the highest directories first.
     pub(super) puts: Vec<Put>,
-    /// Names in the staging directory that nodes have which live on: they go before flags are set.
+    /// Names in the staging directory that go before flags are set: those of nodes that live on, or
+    /// all.
     pub(super) surplus: Vec<String>,
     /// The nodes that get other contents or attributes.
     pub(super) nodes: Vec<NodeChange>,
@@ -139,6 +140,10 @@ impl Identity {
     pub(super) fn of(attributes: &Attributes, births: Births) -> Identity {
         let is_directory = attributes.kind == FileType::Directory;
         Identity { inode: attributes.ino, born: births.of(attributes).map(time), is_directory }
+    }
+
+    pub(super) fn is_directory(self) -> bool {
+        self.is_directory
     }
 }
 

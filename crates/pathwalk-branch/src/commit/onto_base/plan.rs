@@ -13,6 +13,7 @@ use pathwalk::{Attributes, Errno, FileType, Handle, StatxFlags};
 
 use super::super::checks::shows_changed_base;
 use super::super::{Conflict, ConflictKind};
+use super::search;
 use crate::base::Base;
 use crate::branch::{Inner, record};
 use crate::diff::{Aspects, Group, Groups, Moves, Named, Paths, aspects, path_at};
@@ -299,7 +300,7 @@ impl<'a> Plan<'a> {
                         Some(node) => node,
                         None => self.copied_from(number)?,
                     };
-                    let (dir, name) = self.base.place(&node)?;
+                    let (dir, name) = self.place_that_stays(&node)?;
                     (number, known) = (self.inner.number(self.tree, &dir)?, Some(dir));
                     name
                 }
@@ -311,6 +312,37 @@ impl<'a> Plan<'a> {
         }
         names.reverse();
         Ok(names.join(&b'/'))
+    }
+
+    /// Returns the directory of a node of the base that gets no new name, and its name there: of a
+    /// file with several names, one that the branch leaves.
+    fn place_that_stays(&self, node: &Handle) -> Result<(Handle, Box<[u8]>), Errno> {
+        let place = self.base.place(node)?;
+        let stays = node.kind() == FileType::Directory || self.stays(&place)?;
+        if stays { Ok(place) } else { search::name_that_stays(self, node) }
+    }
+
+    /// Returns whether the branch leaves a name of the base, and all directories above it, or moves
+    /// one of these.
+    fn stays(&self, (dir, name): &(Handle, Box<[u8]>)) -> Result<bool, Errno> {
+        let mut at = (dir.clone(), name.clone());
+        while !self.goes(&at.0, &at.1) {
+            if at.0.node_id() == self.base.root().node_id() || self.gets_name(&at.0)? {
+                return Ok(true);
+            }
+            at = self.base.place(&at.0)?;
+        }
+        Ok(false)
+    }
+
+    /// Returns whether the branch takes a name of the base away.
+    pub(super) fn goes(&self, dir: &Handle, name: &[u8]) -> bool {
+        self.gone.iter().any(|gone| *gone.name == *name && gone.dir.node_id() == dir.node_id())
+    }
+
+    /// Returns whether a node of the base gets a name.
+    pub(super) fn gets_name(&self, node: &Handle) -> Result<bool, Errno> {
+        Ok(self.come.contains_key(&self.inner.number(self.tree, node)?))
     }
 
     /// Returns the node of the base from which a node was copied: `ESTALE` if there is none.

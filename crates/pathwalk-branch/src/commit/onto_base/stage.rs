@@ -11,10 +11,10 @@ mod settings;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pathwalk::{AtFlags, Errno, FileType, Handle, LinkFlags};
+use pathwalk::{AtFlags, Errno, FileType, Handle, InodeFlags, LinkFlags};
 
 use super::before;
-use super::hand::Hand;
+use super::hand::{FORBIDDING, Hand};
 use super::journal::{Before, Identity, Journal, NewData, NodeChange, Put, Setting, Take, Where, time};
 use super::plan::{Changed, Gone, Plan};
 use super::{Failure, has_forbidding_flags, sync};
@@ -58,7 +58,6 @@ impl Stage<'_> {
         let (links, of_linked) = self.more_names(&mut staged)?;
         before.extend(of_linked);
         let puts = self.puts(&mut staged)?;
-        let surplus = self.surplus(&staged);
         let mut nodes = Vec::new();
         for changed in &self.plan.changed {
             let data = data.remove(&changed.number);
@@ -72,6 +71,7 @@ impl Stage<'_> {
             let later = self.later(target.number, record, *identity, &touched);
             nodes.extend(later.map_err(self.failed("make", target.number))?);
         }
+        let surplus = self.surplus(&staged, &nodes);
         Ok(Journal {
             list: self.plan.inner.shared.identity(),
             branch: branch.to_owned(),
@@ -118,6 +118,10 @@ impl Stage<'_> {
     fn flagged_again(&self) -> Result<Vec<NodeChange>, Failure> {
         let changed = self.plan.changed.iter().map(|changed| changed.number).collect();
         let named = self.plan.come.keys().copied().chain(self.plan.gone.iter().map(|gone| gone.number));
+        // A name of such a file may be below a directory that goes.
+        let forbids =
+            |number: &u64| record(self.plan.tree, *number).is_some_and(|record| has_forbidding_flags(&record.attributes));
+        let named = named.chain(self.plan.copied().map(|(number, ..)| number).filter(forbids));
         let named: BTreeSet<u64> = named.filter(|number| self.plan.lives(*number)).collect();
         let again = |number: &u64| self.flags_again(*number).map_err(self.failed("look at", *number)).transpose();
         named.difference(&changed).filter_map(again).collect()
@@ -238,10 +242,13 @@ impl Stage<'_> {
     }
 
     /// Returns the names in the staging directory, once all names are in their places, of nodes
-    /// that live on.
-    fn surplus(&self, staged: &Staged) -> Vec<String> {
-        let lives = staged.sources.iter().filter(|(number, _)| self.plan.lives(**number));
-        lives.flat_map(|(_, left)| left.iter().cloned()).collect()
+    /// that live on; and all others that go, if a file gets flags that forbid changes, since one of
+    /// its names may be below them.
+    fn surplus(&self, staged: &Staged, nodes: &[NodeChange]) -> Vec<String> {
+        let forbids = |flags| InodeFlags::from_bits_retain(flags).intersects(FORBIDDING);
+        let all = nodes.iter().any(|change| change.setting.flags.is_some_and(forbids) && !change.node.is_directory());
+        let goes = staged.sources.iter().filter(|(number, _)| all || self.plan.lives(**number));
+        goes.flat_map(|(_, left)| left.iter().cloned()).collect()
     }
 
     fn identity(&self, staged: &Staged, number: u64) -> Result<Identity, Errno> {
