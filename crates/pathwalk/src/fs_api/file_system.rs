@@ -603,9 +603,10 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// Returns the error with which [`set_attributes`](Self::set_attributes) would refuse a size
-    /// for itself: `EFBIG` if it is too large for a file. Called for a regular file that may have a
-    /// capability, which is removed before the size is set. Changes nothing. Default: no size is
-    /// too large. Source: `inode_newsize_ok` of Linux, which compares with `s_maxbytes`.
+    /// for itself: `EFBIG` if it is too large for a file, or the error that comes before that.
+    /// Called for a regular file that may have a capability, which is removed before the size is
+    /// set. Changes nothing. Default: no size is too large. Source: `inode_newsize_ok` of Linux,
+    /// which compares with `s_maxbytes`.
     fn check_size(&self, node: NodeKey, size: u64) -> Result<(), Errno> {
         let _ = (node, size);
         Ok(())
