@@ -5,6 +5,7 @@
 //! limits of space, which are settings of the file system. What the kernel's FUSE itself answers in
 //! its own way, whatever its server says, is left out here, each with its reason.
 
+use pathwalk::permission::AclKind;
 use pathwalk::{AtFlags, Capabilities, Errno, InodeFlags, RwFlags};
 
 use crate::base::without_what_tmpfs_lacks;
@@ -17,7 +18,9 @@ use crate::words::{Kind, Owner};
 
 /// Returns the program without what cannot be compared.
 pub(crate) fn adapted(mut program: Program) -> Program {
-    program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
+    // Links are refused by the mode that the kernel remembers, which a write does not change: the
+    // server takes suid and sgid bits, and is asked for the mode only when that is needed.
+    program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES | Settings::PROTECT_HARDLINKS;
     program.steps.retain(|Step { actor, op }| !is_hidden(*actor, op));
     for Step { op, .. } in &mut program.steps {
         without_what_tmpfs_lacks(op);
@@ -56,6 +59,16 @@ fn sets_capability(op: &Op) -> bool {
     matches!(op, Op::SetXattr { name, .. } if name.0 == b"security.capability")
 }
 
+/// Returns whether a default list is to change. For what is no directory, the kernel answers by
+/// itself, since it has no flags of inodes of FUSE.
+fn sets_default_list(op: &Op) -> bool {
+    match op {
+        Op::SetXattr { name, .. } | Op::RemoveXattr { name, .. } => name.0 == b"system.posix_acl_default",
+        Op::SetAcl { list, .. } => list.kind == AclKind::Default,
+        _ => false,
+    }
+}
+
 /// Returns the transcript of a side without what cannot be compared.
 pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Transcript {
     let locks = |op: &Op| matches!(op, Op::SetFlags { set, .. } if set.intersects(InodeFlags::APPEND | InodeFlags::IMMUTABLE));
@@ -73,6 +86,7 @@ pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Trans
             (Op::Access { .. } | Op::CopyRange { .. }, answer @ Answer::Failed(Errno::EPERM)) if has_locked => {
                 *answer = Answer::Again;
             }
+            (op, answer @ Answer::Failed(Errno::EPERM)) if has_locked && sets_default_list(op) => *answer = Answer::Again,
             // It asks about the flags of a special file, too.
             (Op::SetFlags { .. }, Answer::Failed(errno @ Errno::EOPNOTSUPP)) => *errno = Errno::EPERM,
             // The kernel has no flags of inodes of FUSE, so it finds another reason first.

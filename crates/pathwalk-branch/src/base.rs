@@ -201,22 +201,20 @@ impl Base {
 
     /// Returns the stamp of a node as it is now.
     pub(crate) fn stamp(&self, node: &Handle) -> Result<Stamp, Errno> {
-        let cookie = self.cookie(node)?;
-        Ok(Stamp::of(&node.attributes()?, cookie))
+        let (attributes, cookie) = self.now(node)?;
+        Ok(Stamp::of(&attributes, cookie))
     }
 
     /// Returns a node as it is now, for extents that show it.
     pub(crate) fn origin(&self, node: &Handle) -> Result<Origin, Errno> {
-        // Before the attributes: a change in between shows as one.
-        let (cookie, attributes) = (self.cookie(node)?, node.attributes()?);
+        let (attributes, cookie) = self.now(node)?;
         Ok(Origin::new(node.clone(), attributes, cookie))
     }
 
     /// Fails with `ESTALE` if a node was changed since it was copied, or is gone.
     pub(crate) fn check_unchanged(&self, origin: &Origin) -> Result<(), Errno> {
         let node = origin.handle(self)?;
-        let now = node.attributes().map_err(|_| Errno::ESTALE)?;
-        let cookie = self.cookie(&node).map_err(|_| Errno::ESTALE)?;
+        let (now, cookie) = self.now(&node).map_err(|_| Errno::ESTALE)?;
         let is_same = stamp(&now) == stamp(&origin.attributes) && cookie == origin.cookie;
         // Of another size, no commit has left it.
         let is_restored = || now.size == origin.attributes.size && self.restored.is_same(Stamp::of(&now, cookie), origin.stamp());
@@ -244,9 +242,12 @@ impl Base {
         self.restored.note(pairs)
     }
 
-    fn cookie(&self, node: &Handle) -> Result<Option<ChangeCookie>, Errno> {
-        let (_, details) = self.context.details_at(node, "", AtFlags::EMPTY_PATH, StatxMask::CHANGE_COOKIE)?;
-        Ok(details.change)
+    /// Returns the attributes of a node as they are now, and its change cookie, which is not newer:
+    /// a change in between shows as one.
+    fn now(&self, node: &Handle) -> Result<(Attributes, Option<ChangeCookie>), Errno> {
+        let wanted = StatxMask::BASIC_STATS | StatxMask::CHANGE_COOKIE;
+        let (found, details) = self.context.details_at(node, "", AtFlags::EMPTY_PATH, wanted)?;
+        Ok((found.into(), details.change))
     }
 
     /// Returns all names of a directory, without `.` and `..`.

@@ -146,6 +146,8 @@ pub(crate) struct Args {
 }
 
 #[derive(Subcommand, Debug)]
+// Only the command that is given is built.
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Answer every lookup of a recording by pathwalk and by the kernel; compare the answers and
     /// the time

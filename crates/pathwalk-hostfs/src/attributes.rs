@@ -5,7 +5,9 @@ use pathwalk::{AclState, Attributes, ChangeCookie, Details, Device, Errno, FileT
 use rustix::fs::{Statx, StatxFlags as Mask, StatxTimestamp};
 
 use crate::HostFs;
+use crate::beneath::Reached;
 use crate::open_file::host;
+use crate::watch::coverage::Handing;
 
 /// The fields that are requested from `statx`.
 pub(crate) const MASK: Mask = Mask::BASIC_STATS.union(Mask::BTIME).union(Mask::MNT_ID);
@@ -37,22 +39,40 @@ pub(crate) fn from_statx(stat: &Statx) -> Result<Attributes, Errno> {
 /// The number of the subvolume. Source: `STATX_SUBVOL`, Linux 6.10.
 const SUBVOL: Mask = Mask::from_bits_retain(0x8000);
 
+/// Returns what the host has of a node beside its attributes, of which the caller has just asked
+/// for all. So the time of the last change was asked for, and the next change gets another one.
+pub(crate) fn details_of(node: &Reached, attributes: &Attributes, wanted: StatxMask) -> Result<Details, Errno> {
+    let without_times = if wanted.contains(StatxMask::SUBVOL) { Mask::TYPE | SUBVOL } else { Mask::TYPE };
+    let found = node.stat_some(without_times).map_err(host)?;
+    let mut details = Details::default();
+    // Only file systems with times of several grains leave out a time that is not asked for.
+    if found.stx_mask & Mask::CTIME.bits() == 0 && wanted.contains(StatxMask::CHANGE_COOKIE) {
+        details.change = Some(ChangeCookie::Unordered(attributes.change_attribute()));
+    }
+    if found.stx_mask & SUBVOL.bits() != 0 {
+        details.subvolume = Some(found.stx_subvol);
+    }
+    Ok(details)
+}
+
 impl HostFs {
-    /// Returns what the host has of a node beside its attributes.
-    pub(crate) fn details_of(&self, key: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
-        // This asks for the time of the last change, so the next change gets another one.
-        let (node, attributes) = self.tree.reach(key)?;
-        let without_times = if wanted.contains(StatxMask::SUBVOL) { Mask::TYPE | SUBVOL } else { Mask::TYPE };
-        let found = node.stat_some(without_times).map_err(host)?;
-        let mut details = Details::default();
-        // Only file systems with times of several grains leave out a time that is not asked for.
-        if found.stx_mask & Mask::CTIME.bits() == 0 && wanted.contains(StatxMask::CHANGE_COOKIE) {
-            details.change = Some(ChangeCookie::Unordered(attributes.change_attribute()));
-        }
-        if found.stx_mask & SUBVOL.bits() != 0 {
-            details.subvolume = Some(found.stx_subvol);
-        }
-        Ok(details)
+    /// Returns the attributes of a node, and what `more` finds in it.
+    pub(crate) fn attributes_with<T>(
+        &self,
+        node: NodeKey,
+        more: impl Fn(&Reached, &Attributes) -> Result<T, Errno>,
+    ) -> Result<(Attributes, T), Errno> {
+        let found = self.tree.with_room(|| {
+            let (reached, attributes) = self.tree.reach_or_open(node)?;
+            let more = more(&reached, &attributes)?;
+            Ok((reached, attributes, more))
+        });
+        let loaded =
+            found.and_then(|(reached, attributes, more)| Ok((self.load((node, &reached), attributes, Handing::Again)?, more)));
+        // This drops the guard even if the node is gone, because its key may be reused.
+        let guard = loaded.as_ref().ok().and_then(|(loaded, _)| loaded.guard.clone());
+        self.tree.nodes.write().refresh_guard(node, guard);
+        loaded.map(|(loaded, more)| (loaded.attributes, more))
     }
 }
 

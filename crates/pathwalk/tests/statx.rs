@@ -1,7 +1,8 @@
 //! `statx` with each flag and mask, beside the running kernel on a tmpfs; how far the caches are
 //! asked by `FORCE_SYNC` and `DONT_SYNC`; change cookies, subvolumes and generations.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use pathwalk::{
     At, AtFlags, Attributes, ChangeCookie, Context, Credentials, Details, Directory, Errno, FileSystem, FileType, InodeFlags,
@@ -155,7 +156,7 @@ fn dont_names_what_is_up_to_date() {
 }
 
 /// A file system that cannot always say what its one file is.
-struct Flaky(Arc<std::sync::Mutex<Result<Attributes, Errno>>>);
+struct Flaky(Arc<Mutex<Result<Attributes, Errno>>>);
 
 impl FileSystem for Flaky {
     fn root(&self) -> Result<Node, Errno> {
@@ -180,7 +181,7 @@ impl FileSystem for Flaky {
 
 #[test]
 fn dont_names_the_type_alone_where_all_is_unknown() {
-    let state = Arc::new(std::sync::Mutex::new(Ok(Attributes::new(FileType::Regular, 0o640))));
+    let state = Arc::new(Mutex::new(Ok(Attributes::new(FileType::Regular, 0o640))));
     let vfs = Vfs::builder().build(Flaky(Arc::clone(&state))).unwrap();
     let context = vfs.context(Credentials::root());
     let file = context.lookup("/file").unwrap();
@@ -208,12 +209,70 @@ fn dont_names_the_type_alone_where_all_is_unknown() {
     assert_eq!(context.details("/file", StatxMask::from_bits_retain(1 << 31)).map(drop), Err(Errno::EINVAL));
 }
 
+/// A file system that reads details and attributes of its one file at once.
+struct Together {
+    now: Mutex<Attributes>,
+    asked: AtomicU64,
+    /// What is done when the details were read, and are not returned yet.
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl FileSystem for Together {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(Node::new(NodeKey(0), Attributes::new(FileType::Directory, 0o755)))
+    }
+
+    fn lookup(&self, _: &Directory<'_>, _: Name<'_>) -> Result<Option<Node>, Errno> {
+        Ok(Some(Node::new(NodeKey(1), *self.now.lock().unwrap())))
+    }
+
+    fn attributes(&self, _: NodeKey) -> Result<Attributes, Errno> {
+        self.asked.fetch_add(1, Relaxed);
+        Ok(*self.now.lock().unwrap())
+    }
+
+    fn details(&self, _: NodeKey, _: StatxMask) -> Result<Details, Errno> {
+        let now = *self.now.lock().unwrap();
+        if let Some(change) = self.meanwhile.lock().unwrap().take() {
+            change();
+        }
+        Ok(Details::default().with_change(ChangeCookie::Unordered(now.size)).with_attributes(now))
+    }
+}
+
+#[test]
+fn attributes_that_come_with_details_are_kept_and_not_asked_for() {
+    let of_size = |size| Attributes::new(FileType::Regular, 0o604).with_size(size);
+    let fs = Together { now: Mutex::new(of_size(7)), asked: AtomicU64::new(0), meanwhile: Mutex::default() };
+    let fs = Arc::new(fs);
+    let vfs = Vfs::builder().build(Arc::clone(&fs)).unwrap();
+    let context = vfs.context(Credentials::root());
+    let file = context.lookup("/file").unwrap();
+    *fs.now.lock().unwrap() = of_size(9);
+    assert_eq!(context.stat("/file").unwrap().size, 7, "what is cached");
+    let ask = || {
+        let (found, details) = context.details("/file", STATS | StatxMask::CHANGE_COOKIE).unwrap();
+        (found.attributes.size, details)
+    };
+    let cookie = |number| Details::default().with_change(ChangeCookie::Unordered(number));
+    assert_eq!(ask(), (9, cookie(9)));
+    assert_eq!((context.stat("/file").unwrap().size, fs.asked.load(Relaxed)), (9, 0));
+    // They may be old if the node was changed meanwhile.
+    let (changed, vfs_then, file_then) = (Arc::clone(&fs), vfs.clone(), file.clone());
+    *fs.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        *changed.now.lock().unwrap() = of_size(11);
+        vfs_then.invalidate_attributes(&file_then).unwrap();
+    }));
+    assert_eq!(ask(), (11, cookie(9)));
+    assert_eq!((context.stat("/file").unwrap().size, fs.asked.load(Relaxed)), (11, 1));
+}
+
 /// A file system may pass on what a host says, where another mount begins at the node.
 #[test]
 fn the_root_of_a_mount_is_not_one_of_the_nodes_attributes() {
     let mut told = Attributes::new(FileType::Regular, 0o640);
     (told.flags, told.flags_mask) = (StatxFlags::MOUNT_ROOT, StatxFlags::MOUNT_ROOT | StatxFlags::APPEND);
-    let vfs = Vfs::builder().build(Flaky(Arc::new(std::sync::Mutex::new(Ok(told))))).unwrap();
+    let vfs = Vfs::builder().build(Flaky(Arc::new(Mutex::new(Ok(told))))).unwrap();
     let context = vfs.context(Credentials::root());
     let file = context.lookup("/file").unwrap();
     for _ in ["from the lookup", "asked for again"] {

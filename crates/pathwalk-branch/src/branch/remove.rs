@@ -79,6 +79,8 @@ impl Inner {
             let of = base.number(&dir, &dir.attributes()?)?;
             for listed in base.list(&dir)? {
                 let Some(node) = base.lookup(&dir, &listed.name)? else { continue };
+                // First, since what follows needs attributes, which are at hand then.
+                let now = base.stamp(&node)?;
                 let (number, attributes) = (self.number(tree, &node)?, node.attributes()?);
                 let has_rows = || {
                     let removed = tree.get(&rows::of(number, Tag::Removed));
@@ -88,7 +90,7 @@ impl Inner {
                 if !is_alone || has_rows() || self.is_held(number, node.node_id()) {
                     return Ok(None);
                 }
-                stamp = stamp.with(Stamp::of_name(of, &listed.name, number)).with(base.stamp(&node)?);
+                stamp = stamp.with(Stamp::of_name(of, &listed.name, number)).with(now);
                 open.extend((node.kind() == FileType::Directory).then_some(node));
             }
         }

@@ -66,7 +66,8 @@ pub struct DiskStore {
 const ALONE: u64 = i64::MAX as u64 - 1;
 
 impl DiskStore {
-    /// Opens the store in a directory, which is made if it is missing.
+    /// Opens the store in a directory, which is made if it is missing. `EUCLEAN` if it has lost its
+    /// rows, and has data.
     pub fn open(directory: impl AsRef<Path>) -> Result<DiskStore, Errno> {
         let directory = directory.as_ref();
         let files = HostFiles::open(directory).map_err(errno)?;

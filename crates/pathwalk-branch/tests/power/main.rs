@@ -98,6 +98,15 @@ impl<'a> On<'a> {
         root_on(host)
     }
 
+    /// Lists what a commit has left, and the files of the store.
+    fn files(&self) -> String {
+        let names = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
+        let all = [self.base.join(".pathwalk-commit"), self.store.clone(), self.store.join("segments")];
+        let of =
+            |file: fs::DirEntry| format!("{} ({})", file.file_name().display(), file.metadata().map_or(0, |found| found.len()));
+        all.into_iter().flat_map(names).map(of).collect::<Vec<_>>().join(", ")
+    }
+
     fn open(&self, base: Context) -> Branches {
         Branches::open(base, Options::default().sync_every(None), DiskStore::open(&self.store).unwrap()).unwrap()
     }
@@ -199,7 +208,8 @@ fn check(
     found: &mut Found,
 ) {
     let mut contents = contents;
-    if random.u8(..6) == 0 {
+    let is_lost_again = random.u8(..6) == 0;
+    if is_lost_again {
         let on = On::start(disks, way, &contents).unwrap();
         drop(on.open(on.context()));
         let history = on.machine.history.lock().clone();
@@ -210,6 +220,7 @@ fn check(
         found.in_recovery += 1;
     }
     let on = On::start(disks, way, &contents).unwrap();
+    let _told = Told(format!("lost again: {is_lost_again}; on the disks: {}", on.files()));
     let base = on.context();
     let branches = on.open(base.clone());
     assert_eq!(base.lstat("/.pathwalk-commit"), Err(pathwalk::Errno::ENOENT));

@@ -75,6 +75,7 @@ pub(crate) struct BranchArgs {
 }
 
 #[derive(Subcommand, Debug)]
+#[command(defer = true)]
 enum Command {
     /// List all branches of the base
     #[command(after_help = exits::short(exits::BRANCH), after_long_help = exits::short(exits::BRANCH))]

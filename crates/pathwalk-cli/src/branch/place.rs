@@ -46,14 +46,16 @@ impl Place {
     pub(crate) fn open(&self, coherence: Coherence, budget: Option<u64>, missing: Missing) -> anyhow::Result<Branches> {
         let is_told = matches!(coherence, Coherence::Frozen | Coherence::Exclusive | Coherence::Watch);
         let changes = if is_told { BaseChanges::Reported } else { BaseChanges::AskEachTime };
-        self.open_with(self.base(coherence, budget)?, changes, missing)
+        self.open_with(self.base(coherence, budget)?, Options::default().base_changes(changes), missing)
     }
 
     /// Opens the branches for a command that mounts none of them, and ends then. So changes of the
-    /// base, those of a commit for one, are passed on to nothing.
+    /// base, those of a commit for one, are passed on to nothing, and what was changed in branches
+    /// is synced at the end alone.
     pub(crate) fn open_unmounted(&self, missing: Missing) -> anyhow::Result<Branches> {
         let base = self.base(Coherence::Exclusive, None)?;
-        self.open_with(base, BaseChanges::AskEachTime, missing)
+        let options = Options::default().base_changes(BaseChanges::AskEachTime).sync_every(None);
+        self.open_with(base, options, missing)
     }
 
     /// Returns a context on the base. Commits alone change it, and each syncs what it has changed,
@@ -64,15 +66,14 @@ impl Place {
         Ok(base.with_context(|| format!("opening the base \"{}\"", escaped(&self.base)))?.context(owner()?))
     }
 
-    fn open_with(&self, base: Context, changes: BaseChanges, missing: Missing) -> anyhow::Result<Branches> {
+    fn open_with(&self, base: Context, options: Options, missing: Missing) -> anyhow::Result<Branches> {
         let shown = escaped(&self.store).to_string();
         if missing == Missing::Fail && !self.store.is_dir() {
             bail!("\"{}\" has no branches; make one by: pathwalk branch fork NAME", escaped(&self.base));
         }
         std::fs::create_dir_all(&self.store).with_context(|| format!("making the store \"{shown}\""))?;
         let store = DiskStore::open(&self.store).map_err(|errno| anyhow::anyhow!("opening the store \"{shown}\": {errno}"))?;
-        Branches::open(base, Options::default().base_changes(changes), store)
-            .with_context(|| format!("opening the branches of \"{}\"", escaped(&self.base)))
+        Branches::open(base, options, store).with_context(|| format!("opening the branches of \"{}\"", escaped(&self.base)))
     }
 }
 

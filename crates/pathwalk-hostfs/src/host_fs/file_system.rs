@@ -14,7 +14,7 @@ use super::HostFs;
 #[cfg(doc)]
 use crate::Coherence;
 use crate::acl;
-use crate::attributes::from_statx;
+use crate::attributes::{details_of, from_statx};
 use crate::beneath::{errno, open_beneath};
 use crate::changed::SyncAtEnd;
 use crate::guard::Guard;
@@ -94,12 +94,7 @@ impl FileSystem for HostFs {
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        let loaded = self.tree.with_room(|| self.tree.reach_or_open(node));
-        let loaded = loaded.and_then(|(reached, attributes)| self.load((node, &reached), attributes, Handing::Again));
-        // This drops the guard even if the node is gone, because its key may be reused.
-        let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
-        self.tree.nodes.write().refresh_guard(node, guard);
-        loaded.map(|loaded| loaded.attributes)
+        self.attributes_with(node, |_, _| Ok(())).map(|(attributes, ())| attributes)
     }
 
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
@@ -215,7 +210,8 @@ impl FileSystem for HostFs {
     /// change after a request for it another one (Linux 6.13, on ext4, XFS, Btrfs and tmpfs); and
     /// the number of the subvolume.
     fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
-        self.tree.with_room(|| self.details_of(node, wanted))
+        let (attributes, details) = self.attributes_with(node, |reached, found| details_of(reached, found, wanted))?;
+        Ok(details.with_attributes(attributes))
     }
 
     /// Opens the node on the host, as [`inode_flags`](FileSystem::inode_flags) does. It cannot be

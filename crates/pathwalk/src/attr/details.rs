@@ -55,6 +55,8 @@ pub struct Details {
     /// The number of the subvolume that the node is in, where the file system has subvolumes. For
     /// `STATX_SUBVOL`.
     pub subvolume: Option<u64>,
+    /// The attributes that came with them, which the engine takes.
+    pub(crate) attributes: Option<Attributes>,
 }
 
 /// # For file systems
@@ -69,6 +71,23 @@ impl Details {
     #[must_use]
     pub const fn with_change(mut self, change: ChangeCookie) -> Details {
         self.change = Some(change);
+        self
+    }
+
+    /// Returns the details with the attributes of the node, as they were when the change cookie was
+    /// read or later, where the file system reads both at once. The engine does not ask for them
+    /// again.
+    ///
+    /// ```
+    /// use pathwalk::{Attributes, ChangeCookie, Details, FileType};
+    /// let found = Attributes::new(FileType::Regular, 0o644).with_size(7);
+    /// let cookie = ChangeCookie::Unordered(found.change_attribute());
+    /// let details = Details::default().with_change(cookie).with_attributes(found);
+    /// assert_eq!(details.change, Some(cookie));
+    /// ```
+    #[must_use]
+    pub const fn with_attributes(mut self, attributes: Attributes) -> Details {
+        self.attributes = Some(attributes);
         self
     }
 

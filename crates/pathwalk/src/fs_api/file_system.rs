@@ -238,7 +238,8 @@ pub trait FileSystem: Send + Sync {
     /// Default: has none. Source: `i_op->getattr` of Linux.
     ///
     /// A change cookie is another one after each change of the node: of its data, its attributes
-    /// and, for a directory, its names. The engine asks for the attributes after it.
+    /// and, for a directory, its names. The engine asks for the attributes after it, unless they
+    /// [come with it](Details::with_attributes).
     fn details(&self, node: NodeKey, wanted: StatxMask) -> Result<Details, Errno> {
         let _ = (node, wanted);
         Ok(Details::default())

@@ -105,7 +105,7 @@ fn asked(env: &Env<'_>, found: &PinnedPlace<'_>, how: AtFlags, mask: StatxMask) 
         return Ok((Statx::of_known(shown(attributes), known_of(word), mask, seen), Details::default()));
     }
     let wanted = mask & StatxMask::DETAILS;
-    let mut details = if wanted.is_empty() { Details::default() } else { trees.details(inode, wanted)? };
+    let (mut details, came) = if wanted.is_empty() { Default::default() } else { trees.details(inode, wanted)? };
     let mut present = StatxMask::empty();
     let mut keep = |flag, is_there| present.set(flag, is_there && wanted.contains(flag));
     keep(StatxMask::CHANGE_COOKIE, details.change.is_some());
@@ -113,7 +113,11 @@ fn asked(env: &Env<'_>, found: &PinnedPlace<'_>, how: AtFlags, mask: StatxMask) 
     details.change = details.change.filter(|_| present.contains(StatxMask::CHANGE_COOKIE));
     details.subvolume = details.subvolume.filter(|_| present.contains(StatxMask::SUBVOL));
     let forced = how.contains(AtFlags::FORCE_SYNC) || details.change.is_some();
-    let attributes = if forced { trees.asked_again(inode) } else { trees.stat(inode) };
+    let attributes = match came {
+        Some(attributes) => Ok(attributes),
+        None if forced => trees.asked_again(inode),
+        None => trees.stat(inode),
+    };
     let mut statx = Statx::of_known(shown(attributes?), StatxMask::all(), mask, seen);
     statx.mask |= present;
     Ok((statx, details))

@@ -1,6 +1,7 @@
 //! Reads of attributes that are up to date, and changes of attributes.
 
 use super::Trees;
+use super::superblock::Superblock;
 use crate::Errno;
 use crate::attr::{Attributes, Details, StatxMask};
 use crate::cache::icache::inode::{self, WORD, attributes_of, flags, of_type};
@@ -13,6 +14,14 @@ use crate::sync::{Ordering, yield_now};
 /// The number of times that the file system is asked for attributes that change meanwhile. The
 /// last answer is used and not stored.
 const TRIES: u32 = 100;
+
+/// A question for the attributes of an inode on which the caller has a pin.
+struct Asked {
+    id: InodeId,
+    /// The version of the attributes before the question.
+    version: u64,
+    freshness: Freshness,
+}
 
 impl Trees {
     /// Asks the file system for the attributes of an inode on which the caller has a pin, and
@@ -37,24 +46,40 @@ impl Trees {
     /// Does the same. `acl` returns what becomes of the ACL's state if the file system cannot say
     /// it, for the version at which it was asked.
     fn refresh_with(&self, id: InodeId, acl: impl Fn(u64) -> IfUnknown) -> Result<(Attributes, Freshness), Errno> {
-        let record = self.caches.inodes.record(id);
-        let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
         let superblock = self.superblock(id);
         let mut tries = 0;
         loop {
-            let version = self.caches.versions.of(id);
-            let freshness = superblock.fs.attributes_freshness(inode::key_of(record));
-            let attributes = of_type(kind, superblock.fs.attributes(inode::key_of(record))?)?;
-            let owed = self.owed(&superblock, &attributes);
-            let stored = self.caches.store(id, (&attributes, freshness), version, (IfMoved::Refuse, acl(version)), owed);
-            if let Some(acl) = stored {
-                return Ok((Attributes { acl, ..attributes }, freshness));
-            }
+            let asked = self.question(&superblock, id);
+            let answer = superblock.fs.attributes(inode::key_of(self.caches.inodes.record(id)))?;
+            let (attributes, is_stored) = self.keep_answer(&superblock, &asked, answer, acl(asked.version))?;
             tries += 1;
-            if tries == TRIES {
-                return Ok((attributes, freshness));
+            if is_stored || tries == TRIES {
+                return Ok((attributes, asked.freshness));
             }
         }
+    }
+
+    /// Begins a question for attributes.
+    fn question(&self, superblock: &Superblock, id: InodeId) -> Asked {
+        let version = self.caches.versions.of(id);
+        Asked { id, version, freshness: superblock.fs.attributes_freshness(inode::key_of(self.caches.inodes.record(id))) }
+    }
+
+    /// Stores the answer to a question, unless it may be old by now. Returns the attributes, and
+    /// whether they were stored.
+    fn keep_answer(
+        &self,
+        superblock: &Superblock,
+        asked: &Asked,
+        answer: Attributes,
+        acl: IfUnknown,
+    ) -> Result<(Attributes, bool), Errno> {
+        let kind = inode::kind_of(self.caches.inodes.record(asked.id)[WORD].load(Ordering::Relaxed));
+        let attributes = of_type(kind, answer)?;
+        let owed = self.owed(superblock, &attributes);
+        let news = (&attributes, asked.freshness);
+        let stored = self.caches.store(asked.id, news, asked.version, (IfMoved::Refuse, acl), owed);
+        Ok((stored.map_or(attributes, |acl| Attributes { acl, ..attributes }), stored.is_some()))
     }
 
     /// Sets attributes through the file system.
@@ -126,9 +151,17 @@ impl Trees {
         }
     }
 
-    /// Returns what the file system has of a node beside its attributes.
-    pub(crate) fn details(&self, id: InodeId, wanted: StatxMask) -> Result<Details, Errno> {
-        self.superblock(id).fs.details(inode::key_of(self.caches.inodes.record(id)), wanted)
+    /// Returns what the file system has of a node beside its attributes; and these, if they came
+    /// with it and no other thread has changed them meanwhile.
+    pub(crate) fn details(&self, id: InodeId, wanted: StatxMask) -> Result<(Details, Option<Attributes>), Errno> {
+        let superblock = self.superblock(id);
+        let asked = self.question(&superblock, id);
+        let mut details = superblock.fs.details(inode::key_of(self.caches.inodes.record(id)), wanted)?;
+        let Some(answer) = details.attributes.take() else { return Ok((details, None)) };
+        let is_unknown = self.at_hand(id).1 & flags::UNKNOWN != 0;
+        let acl = if is_unknown { IfUnknown::Store } else { IfUnknown::Keep };
+        let (attributes, is_stored) = self.keep_answer(&superblock, &asked, answer, acl)?;
+        Ok((details, is_stored.then_some(attributes)))
     }
 
     /// Returns attributes of which type, mode and owner are up to date.

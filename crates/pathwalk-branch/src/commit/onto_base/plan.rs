@@ -236,6 +236,8 @@ impl<'a> Plan<'a> {
             let number_of_dir = self.base.number(&dir, &dir.attributes()?)?;
             for listed in self.base.list(&dir)? {
                 let Some(node) = self.base.lookup(&dir, &listed.name)? else { continue };
+                // First, since the number comes from attributes which are at hand then.
+                let now = self.base.stamp(&node)?;
                 let number = self.inner.number(self.tree, &node)?;
                 stamp = stamp.with(Stamp::of_name(number_of_dir, &listed.name, number));
                 match self.removed(number) {
@@ -243,7 +245,7 @@ impl<'a> Plan<'a> {
                     // It was counted while it lived on under another name.
                     Some(removed) if self.is_as_removed(&node, removed)? => {}
                     _ => {
-                        stamp = stamp.with(of(self.base.stamp(&node)?));
+                        stamp = stamp.with(of(now));
                         open.extend((node.kind() == FileType::Directory).then_some(node));
                     }
                 }

@@ -73,6 +73,15 @@ impl HostFiles {
         Ok(files)
     }
 
+    /// Checks that the store never had rows: each segment is noted in them before it is made. So
+    /// what is lost is not taken for what never was.
+    fn check_new(&self) -> io::Result<()> {
+        match std::fs::read_dir(&self.segments)?.next() {
+            Some(_) => Err(io::Error::from(rustix::io::Errno::UCLEAN)),
+            None => Ok(()),
+        }
+    }
+
     fn path(&self, number: u32) -> PathBuf {
         self.segments.join(format!("{number:08x}"))
     }
@@ -89,6 +98,9 @@ impl HostFiles {
             }
             opened => opened?,
         };
+        if file.metadata()?.len() == 0 {
+            self.check_new()?;
+        }
         Ok(RowsFile::new(wrap(FileBackend::new(file)?), &self.are_rows_left))
     }
 }

@@ -112,6 +112,20 @@ fn a_store_that_was_closed_is_as_it_was() {
 }
 
 #[test]
+fn a_store_that_has_lost_its_rows_is_not_taken_for_a_new_one() {
+    let (directory, one, other) = two();
+    one.put(b"data").expect("there is room");
+    drop((one, other));
+    let rows = directory.path().join("rows");
+    let length = std::fs::metadata(&rows).expect("it is there").len();
+    for lose in [|rows: &Path| std::fs::File::create(rows).map(drop), |rows: &Path| std::fs::remove_file(rows)] {
+        lose(&rows).expect("it is there");
+        assert_eq!(DiskStore::open(directory.path()).map(drop), Err(Errno::EUCLEAN));
+        assert!(std::fs::metadata(&rows).is_ok_and(|rows| rows.len() < length), "none are made");
+    }
+}
+
+#[test]
 fn a_store_whose_disk_was_full_works_when_there_is_room_again() {
     let directory = tempfile::tempdir().expect("there is room");
     let files = recorder::Recorded::open(directory.path(), &recorder::History::default());
