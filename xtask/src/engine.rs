@@ -175,6 +175,8 @@ fn memo(builder: VfsBuilder, settings: Settings) -> VfsBuilder {
 fn build(settings: Settings, mount: MountFlags, fs: &Tree) -> Result<Vfs, pathwalk::BuildError> {
     let budget = match () {
         () if settings.contains(Settings::LEAST_BUDGET) => Vfs::budget_for(0),
+        // The memo is a part of it, and leaves room for the nodes that a program holds.
+        () if settings.contains(Settings::SMALL_BUDGET | Settings::LARGE_MEMO) => SMALL_BUDGET + LARGE_MEMO,
         () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
         () => BUDGET,
     };
