@@ -62,6 +62,7 @@ pub(crate) use find::{Found, number_of, shows_of_base};
 pub(crate) use listing::BaseNames;
 pub(crate) use live::Way;
 pub(crate) use names::count_names;
+pub(crate) use remove::has_one_name;
 pub(crate) use rename::{Side, has_name, place};
 
 /// The number of bits of a hash of a name. So cookies are far below the greatest offset.

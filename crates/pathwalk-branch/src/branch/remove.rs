@@ -115,6 +115,6 @@ impl Inner {
 }
 
 /// Returns whether a node goes with the name by which it was found.
-fn has_one_name(of: &Attributes) -> bool {
+pub(crate) fn has_one_name(of: &Attributes) -> bool {
     of.kind == FileType::Directory || of.nlink == 1
 }

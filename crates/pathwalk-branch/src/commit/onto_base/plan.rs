@@ -15,7 +15,7 @@ use super::super::checks::shows_changed_base;
 use super::super::{Conflict, ConflictKind};
 use super::search;
 use crate::base::Base;
-use crate::branch::{Inner, record};
+use crate::branch::{Inner, has_one_name, record};
 use crate::diff::{Aspects, Group, Groups, Moves, Named, Paths, aspects, path_at};
 use crate::origin::Origin;
 use crate::rows::{self, Entry, Record, Row, Tag, Target};
@@ -320,7 +320,8 @@ impl<'a> Plan<'a> {
     /// file with several names, one that the branch leaves.
     fn place_that_stays(&self, node: &Handle) -> Result<(Handle, Box<[u8]>), Errno> {
         let place = self.base.place(node)?;
-        let stays = node.kind() == FileType::Directory || self.stays(&place)?;
+        // All names that go are compared only for a file that has others.
+        let stays = has_one_name(&node.attributes()?) || self.stays(&place)?;
         if stays { Ok(place) } else { search::name_that_stays(self, node) }
     }
 
