@@ -51,6 +51,7 @@ mod detached;
 mod device;
 mod flights;
 mod helper;
+mod late;
 mod mounted;
 mod nodes;
 mod notice;

@@ -117,8 +117,8 @@ pub enum Writes {
     ///
     /// It is for trees that are changed through this mount alone, with [`CacheTimes::FOREVER`].
     /// The kernel takes its own size, time of modification and time of change of a regular file for
-    /// right, whatever the file system says. Other contexts of the `Vfs` see data when it was
-    /// written.
+    /// right, whatever the file system says. A late write leaves the time of modification, which
+    /// the kernel tells by itself. Other contexts of the `Vfs` see data when it was written.
     ///
     /// An error of a late write (`ENOSPC`) is that of `fsync(2)` or `close(2)`. What was not
     /// written when the program is killed is lost, as in a loss of power. `SEEK_DATA` and

@@ -96,6 +96,30 @@ fn sizes_and_times_are_those_of_the_last_write() {
     });
 }
 
+/// The kernel does not tell of the time again, if a write finds the one that it told last.
+#[test]
+fn data_that_comes_later_leaves_the_time_that_the_kernel_told() {
+    each(|case| {
+        let is_shown = (0..1_000).any(|_| {
+            let file = File::create(case.at("a")).unwrap();
+            file.write_all_at(b"told", 0).unwrap();
+            file.sync_all().unwrap();
+            let told = file.metadata().unwrap().modified().unwrap();
+            file.write_all_at(b"late", 0).unwrap();
+            let shown = file.metadata().unwrap().modified().unwrap();
+            // Behind the next tick of a clock of 100 Hz.
+            std::thread::sleep(std::time::Duration::from_millis(11));
+            drop(file);
+            let kept = case.context.stat("/a").unwrap().mtime;
+            let kept = std::time::Duration::new(kept.seconds as u64, kept.nanoseconds);
+            assert_eq!(std::time::UNIX_EPOCH + kept, shown);
+            assert_eq!(case.context.read("/a").unwrap(), b"late");
+            told == shown
+        });
+        assert!(is_shown, "no two writes in one tick");
+    });
+}
+
 /// A copy by ranges of data would leave out what was not written yet.
 #[test]
 fn data_that_was_not_written_yet_is_no_hole() {

@@ -2,7 +2,7 @@
 
 use pathwalk::{AtFlags, Attributes, Errno, FileType, Handle, OpenFlags, SetTime, StatxMask, Timestamp};
 
-use super::Call;
+use super::{Call, ITSELF};
 use crate::Opens;
 use crate::abi::{AttrOut, GETATTR_FH, GetAttrIn, SetAttrIn, SetFlags, StatFsOut, StatxIn, StatxOut, SxTime};
 use crate::askers::SetId;
@@ -20,9 +20,6 @@ const SETS: SetFlags = SetFlags::MODE
 
 /// The extended attribute that has the capabilities of a program.
 const CAPABILITY: &str = "security.capability";
-
-/// The path of a node to its handle.
-const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
 
 impl Call<'_> {
     pub(super) fn getattr(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {
@@ -115,9 +112,14 @@ impl Call<'_> {
         if (atime, mtime) == (SetTime::Keep, SetTime::Keep) {
             return Ok(());
         }
+        let (number, late_writes) = (self.header.nodeid, &self.server.late_writes);
         // A kernel that writes data later tells of the time then, for a caller of its own.
         let context = if what.contains(SetFlags::CTIME) { self.askers.own() } else { self.context(SetId::Kept) };
-        context.utimensat(handle, "", atime, mtime, ITSELF)
+        let set = || context.utimensat(handle, "", atime, mtime, ITSELF);
+        match late_writes {
+            Some(late_writes) => late_writes.tell((number, handle), set),
+            None => set(),
+        }
     }
 
     pub(super) fn statx(&mut self, body: &mut Body<'_>) -> Result<(), Errno> {

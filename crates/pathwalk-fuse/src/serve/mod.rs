@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
-use pathwalk::{Attributes, Context, Device, Errno, Handle};
+use pathwalk::{AtFlags, Attributes, Context, Device, Errno, Handle};
 
 use crate::abi::{Attr, EntryOut, InHeader, InterruptIn, Opcode};
 use crate::askers::{Askers, SetId};
 use crate::covered::Covered;
 use crate::flights::Flights;
+use crate::late::LateWrites;
 use crate::nodes::Nodes;
 use crate::notice::Notice;
 use crate::opened::OpenFiles;
@@ -30,6 +31,9 @@ mod lists;
 mod names;
 mod xattr;
 
+/// The path of a node to its handle.
+const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
+
 /// What all threads share.
 pub(crate) struct Server {
     pub(crate) context: Context,
@@ -38,6 +42,9 @@ pub(crate) struct Server {
     pub(crate) untold: Arc<Untold>,
     pub(crate) opens: Opens,
     writes: Writes,
+    /// The late writes that are under way; `None` where the kernel writes through. Without `Back`,
+    /// only what is written through a mapping is late, and the kernel tells no time.
+    late_writes: Option<LateWrites>,
     extended_attributes: ExtendedAttributes,
     ids: Ids,
     pub(crate) times: Times,
@@ -59,6 +66,7 @@ impl Server {
             untold: Arc::default(),
             opens: options.opens,
             writes: options.writes,
+            late_writes: (options.writes == Writes::Back).then(LateWrites::default),
             extended_attributes: options.extended_attributes,
             ids: options.ids,
             times: Times::new(options),

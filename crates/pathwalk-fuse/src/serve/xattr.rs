@@ -1,15 +1,12 @@
 //! Extended attributes, access control lists among them, and the flags of inodes.
 
-use pathwalk::{AtFlags, Errno, InodeFlags, XattrFlags, copy_xattr};
+use pathwalk::{Errno, InodeFlags, XattrFlags, copy_xattr};
 
-use super::Call;
+use super::{Call, ITSELF};
 use crate::abi::{FsXattr, GetXattrIn, GetXattrOut, IoctlIn, IoctlOut, SETXATTR_ACL_KILL_SGID, SetXattrIn};
 use crate::askers::{self, SetId};
 use crate::notice::Notice;
 use crate::request::Body;
-
-/// The path of a node to its handle.
-const ITSELF: AtFlags = AtFlags::EMPTY_PATH.union(AtFlags::SYMLINK_NOFOLLOW);
 
 /// The request `FS_IOC_GETFLAGS`: `_IOR('f', 1, long)`, and for programs of 32 bits.
 const GET_FLAGS: [u32; 2] = [0x8008_6601, 0x8004_6601];
