@@ -49,7 +49,8 @@ impl LateWrites {
         written
     }
 
-    /// Sets the times of a node, which the kernel tells. A late write that is under way leaves them.
+    /// Sets the times of a node, which the kernel tells. A late write that is under way leaves
+    /// them.
     pub(crate) fn tell(&self, (number, node): (u64, &Handle), set: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
         let time = Arc::clone(self.0.lock().entry(number).or_default());
         let told = (|| {
