@@ -48,6 +48,7 @@ mod program;
 mod prose;
 mod rooms;
 mod shrink;
+mod suites;
 mod table;
 mod threads;
 mod times;
@@ -121,6 +122,10 @@ enum Task {
     /// The rule is in CONTRIBUTING.md. Exit codes: 0 each has, 1 some have not, 2 the sources could
     /// not be read.
     Examples(examples::Args),
+    /// Checks that each file of the crates' tests is part of a test program.
+    ///
+    /// Exit codes: 0 each is, 1 some are not, 2 the manifests or the directories could not be read.
+    Suites,
 }
 
 /// Runs the task that the command line names.
@@ -135,6 +140,7 @@ pub fn main() -> ExitCode {
         Task::Package => package::run(),
         Task::Msrv => package::run_msrv(),
         Task::Examples(args) => examples::run(&args),
+        Task::Suites => suites::run(),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

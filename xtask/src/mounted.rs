@@ -22,6 +22,10 @@ pub(crate) fn adapted(mut program: Program) -> Program {
     // server takes suid and sgid bits, and is asked for the mode only when that is needed.
     program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES | Settings::PROTECT_HARDLINKS;
     program.steps.retain(|Step { actor, op }| !is_hidden(*actor, op));
+    // A change of data takes the capability by a request that an immutable file refuses.
+    if program.steps.iter().any(|step| locks(&step.op)) {
+        program.steps.retain(|step| !sets_capability(&step.op));
+    }
     for Step { op, .. } in &mut program.steps {
         without_what_tmpfs_lacks(op);
         // What is copied may fill one side, and not the other.
@@ -59,6 +63,11 @@ fn sets_capability(op: &Op) -> bool {
     matches!(op, Op::SetXattr { name, .. } if name.0 == b"security.capability")
 }
 
+/// Returns whether a node is to become immutable or append-only.
+fn locks(op: &Op) -> bool {
+    matches!(op, Op::SetFlags { set, .. } if set.intersects(InodeFlags::APPEND | InodeFlags::IMMUTABLE))
+}
+
 /// Returns whether a default list is to change. For what is no directory, the kernel answers by
 /// itself, since it has no flags of inodes of FUSE.
 fn sets_default_list(op: &Op) -> bool {
@@ -71,7 +80,6 @@ fn sets_default_list(op: &Op) -> bool {
 
 /// Returns the transcript of a side without what cannot be compared.
 pub(crate) fn comparable(program: &Program, mut transcript: Transcript) -> Transcript {
-    let locks = |op: &Op| matches!(op, Op::SetFlags { set, .. } if set.intersects(InodeFlags::APPEND | InodeFlags::IMMUTABLE));
     let has_locked = program.steps.iter().any(|step| locks(&step.op));
     // The kernel does not write the times of a pipe of FUSE that is written.
     let sets_times = program.steps.iter().any(|step| matches!(step.op, Op::Times { .. }));

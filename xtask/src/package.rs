@@ -71,7 +71,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 }
 
 /// Returns the workspace as cargo reads it.
-fn workspace() -> Result<Metadata> {
+pub(crate) fn workspace() -> Result<Metadata> {
     MetadataCommand::new().no_deps().other_options(["--locked".into()]).exec().context("run cargo metadata")
 }
 

@@ -1,8 +1,6 @@
 //! Copies of a branch beside it, and the way back to one, in memory and in a store.
 
-mod common;
-
-use common::{Ground, names};
+use crate::common::{Ground, names};
 use pathwalk_branch::Error;
 
 #[test]

@@ -1,12 +1,10 @@
 //! A base that others change, and what a branch promises of it.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::root_on;
+use crate::common::root_on;
 use pathwalk::{Context, Errno, Freshness};
 use pathwalk_branch::Branches;
 use pathwalk_hostfs::{Coherence, HostFs, WatchBy};

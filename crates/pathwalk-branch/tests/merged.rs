@@ -2,9 +2,7 @@
 //!
 //! `PATHWALK_BRANCH_ROUNDS` is the number of rounds of the random test.
 
-mod common;
-
-use common::Ground;
+use crate::common::Ground;
 use fastrand::Rng;
 use pathwalk::{Context, Errno, OpenFlags};
 use pathwalk_branch::{Answer, Error, Resolution};

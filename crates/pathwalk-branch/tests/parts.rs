@@ -3,10 +3,8 @@
 //! `PATHWALK_BRANCH_ROUNDS` is the number of rounds of the random test, of 40 branches each, on
 //! each kind of base.
 
-mod common;
-
-use common::trees::{self, change, change_more, differences, look, look_closely};
-use common::{Ground, names};
+use crate::common::trees::{self, change, change_more, differences, look, look_closely};
+use crate::common::{Ground, names};
 use fastrand::Rng;
 use pathwalk::{Context, OpenFlags};
 use pathwalk_branch::{Answer, Change, Error, Resolution};

@@ -1,11 +1,9 @@
 //! What POSIX requires of a branch whose files are its base's: over a base in memory, and over a
 //! directory of the host.
 
-mod common;
-
 use std::io::SeekFrom;
 
-use common::{Ground, names};
+use crate::common::{Ground, names};
 use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
 use pathwalk::{Access, AtFlags, Errno, FallocateFlags, HandleFlags, LinkFlags, OpenFlags, RenameFlags, XattrFlags};
 

@@ -3,12 +3,10 @@
 //!
 //! `PATHWALK_BRANCH_ROUNDS` is the number of rounds, of 400 steps each, on each kind of base.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::Ground;
-use common::trees::{Copied, Node, change, look};
+use crate::common::Ground;
+use crate::common::trees::{Copied, Node, change, look};
 use fastrand::Rng;
 use pathwalk::Context;
 use pathwalk_branch::{Aspects, Change, Error};

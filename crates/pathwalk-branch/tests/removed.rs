@@ -1,8 +1,6 @@
 //! Names that a branch removes at once with all that is below: beside the same, name by name.
 
-mod common;
-
-use common::{Ground, names};
+use crate::common::{Ground, names};
 use fastrand::Rng;
 use pathwalk::{Context, Errno, OpenFlags};
 use pathwalk_branch::{Branches, Conflict, Error};

@@ -1,13 +1,11 @@
 //! Tests of `pathwalk branch`, and of mounts of branches, as their users run them.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::mounts::{Point, Served};
-use common::{json, pathwalk};
+use crate::common::mounts::{Point, Served};
+use crate::common::{json, pathwalk};
 use rustix::process::Signal;
 use tempfile::TempDir;
 

@@ -1,11 +1,9 @@
 //! Tests that all output fits into the columns of its terminal, or into those of `COLUMNS`: the
 //! helps of all commands, and the reports.
 
-mod common;
-
 use std::process::Command;
 
-use common::{on_a_terminal, pathwalk};
+use crate::common::{on_a_terminal, pathwalk};
 use pathwalk_tests::skipped;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -132,7 +130,7 @@ fn without_a_terminal_and_a_variable_there_are_80_columns() {
 fn what_a_table_cuts_is_whole_in_json() {
     let dir = tempfile::tempdir().unwrap();
     let path = format!("/{}/{}", "a".repeat(120), "b".repeat(120));
-    let trace = common::trace(&dir, format!("{path}\tF_OK\n").as_bytes());
+    let trace = crate::common::trace(&dir, format!("{path}\tF_OK\n").as_bytes());
     let trace = trace.to_str().expect("temporary files have names in UTF-8");
     fits(&["replay", trace, "--rounds", "1"], 80);
     let text = in_a_pipe(&["replay", trace, "--rounds", "1"], 80);

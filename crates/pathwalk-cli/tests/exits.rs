@@ -1,10 +1,8 @@
 //! The exit codes of every command, and that its helps tell them.
 
-mod common;
-
 use std::process::Command;
 
-use common::pathwalk;
+use crate::common::pathwalk;
 use pathwalk_tests::place::{Filesystem, Users, in_a_place};
 use pathwalk_tests::skipped;
 use rustix::mount::{MountFlags, mount, mount_remount};
@@ -96,7 +94,7 @@ fn a_replay_that_differs_exits_with_1() {
             return skipped(what, &format!("this kernel has no nosymfollow ({error})"));
         }
         let files = tempfile::tempdir().unwrap();
-        let trace = common::trace(&files, b"/nosymfollow/here\tR_OK\n");
+        let trace = crate::common::trace(&files, b"/nosymfollow/here\tR_OK\n");
         let output = pathwalk().args(["replay", "--rounds", "1", "--root"]).arg(&place.dir).arg(trace).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -2,8 +2,6 @@
 //!
 //! The contents of its reports are compared with the kernel in `explain_table`.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::on_a_terminal;
+use crate::common::on_a_terminal;
 use pathwalk_tests::skipped;
 use serde_json::Value;
 use tempfile::TempDir;

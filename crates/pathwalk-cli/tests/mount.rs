@@ -1,7 +1,5 @@
 //! Tests of `pathwalk mount`, as its users run it. They are skipped where mounting is not possible.
 
-mod common;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,8 +7,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::mounts::{Point, Served, is_possible};
-use common::pathwalk;
+use crate::common::mounts::{Point, Served, is_possible};
+use crate::common::pathwalk;
 use pathwalk_tests::skipped;
 use rustix::process::Signal;
 
@@ -365,7 +363,7 @@ fn what_covers_the_mount_is_left_alone() {
 #[test]
 fn a_user_mounts_by_fusermount3() {
     let what = "mounting by fusermount3";
-    let dir = common::place_for_all();
+    let dir = crate::common::place_for_all();
     let Some(dir) = dir.filter(|_| rustix::process::geteuid().is_root()) else {
         return skipped(what, "it needs root, and a place for all users");
     };

@@ -1,14 +1,12 @@
 //! Tests of the program under the name `mount.fuse.pathwalk`: called as `mount(8)` does, and by
 //! `mount(8)`. They are skipped where mounting is not possible.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::mounts::{Point, is_possible};
+use crate::common::mounts::{Point, is_possible};
 use pathwalk_tests::skipped;
 
 /// The place where `mount(8)` searches.

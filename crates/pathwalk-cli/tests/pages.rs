@@ -1,12 +1,10 @@
 //! Tests of `pathwalk completions` and `pathwalk man`: shells and `man` accept what is written.
 
-mod common;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{pathwalk, refused};
+use crate::common::{pathwalk, refused};
 use pathwalk_tests::skipped;
 
 fn written(args: &[&str]) -> String {

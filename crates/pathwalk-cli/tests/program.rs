@@ -1,7 +1,5 @@
 //! Tests of the program as its users run it: output, exit codes and error messages.
 
-mod common;
-
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{json, json_enclosed, open_to_all, pathwalk, place_for_all, refused, run, trace};
+use crate::common::{json, json_enclosed, open_to_all, pathwalk, place_for_all, refused, run, trace};
 use pathwalk_tests::{skipped, tree::gcc_tree};
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! Tests of the progress of long work where standard error is no terminal: lines, unless `--quiet`.
 
-mod common;
-
 use std::time::Instant;
 
-use common::{pathwalk, trace};
+use crate::common::{pathwalk, trace};
 
 /// Rounds that take some four seconds: three turns of 20 ms each.
 const ROUNDS: &str = "70";

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use pathwalk_tests::{skipped, tree::Tree};
 use serde_json::json;
 
-mod common;
-
-use common::{json_enclosed, pathwalk, place_for_all};
+use crate::common::{json_enclosed, pathwalk, place_for_all};
 
 /// A recording and its expected figures.
 struct Known {

@@ -1,15 +1,13 @@
 //! Tests of replays of recordings as strace writes them: the counts, the lookups left out and why,
 //! and the files written beside the report.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{json, json_enclosed, open_to_all, pathwalk, place_for_all, refused, run};
+use crate::common::{json, json_enclosed, open_to_all, pathwalk, place_for_all, refused, run};
 use pathwalk_tests::skipped;
 use pathwalk_tests::tree::{Tree, gcc_tree};
 use serde_json::{Value, json};

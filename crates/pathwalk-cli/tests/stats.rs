@@ -1,15 +1,13 @@
 //! Tests of `pathwalk stats`, as its users run it. They are skipped where mounting is not possible.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use common::mounts::{Point, Served};
-use common::{json, pathwalk, refused};
+use crate::common::mounts::{Point, Served};
+use crate::common::{json, pathwalk, refused};
 use pathwalk_tests::skipped;
 use serde_json::Value;
 
@@ -169,7 +167,7 @@ fn other_users_get_no_answer() {
     let Some(path) = socket(&point).filter(|_| rustix::process::geteuid().is_root()) else {
         return skipped(what, "it needs root");
     };
-    let dir = common::place_for_all().unwrap();
+    let dir = crate::common::place_for_all().unwrap();
     let program = dir.path().join("pathwalk");
     fs::copy(env!("CARGO_BIN_EXE_pathwalk"), &program).unwrap();
     let as_user = || {

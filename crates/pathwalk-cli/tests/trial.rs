@@ -1,16 +1,14 @@
 //! Tests of `pathwalk try` as its users run it: what a command sees and changes, and what becomes
 //! of the changes.
 
-mod common;
-
 use std::fs;
 use std::io::BufRead as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::json;
-use common::trial::{Ground, Who};
+use crate::common::json;
+use crate::common::trial::{Ground, Who};
 use pathwalk_tests::skipped;
 
 /// Runs a test as each user, with each engine.
@@ -253,7 +251,7 @@ fn everything_is_the_base_if_it_is_said() {
 fn a_try_in_a_try_is_a_branch_of_the_branch() {
     as_all("a try in a try", |ground| {
         let program = env!("CARGO_BIN_EXE_pathwalk");
-        if !common::is_open_to_all(Path::new(program).parent().unwrap()) || Path::new(program).starts_with("/tmp") {
+        if !crate::common::is_open_to_all(Path::new(program).parent().unwrap()) || Path::new(program).starts_with("/tmp") {
             return skipped("a try in a try", "the program is not where all users see it");
         }
         let inner = format!("{program} try --commit-if-ok -- sh -c 'echo deep > file; touch kept' && cat file; ls");

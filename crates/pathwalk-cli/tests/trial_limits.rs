@@ -3,14 +3,12 @@
 //! They need cgroups of version 2 with the controllers `memory` and `pids`, in which this process
 //! may make groups.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::trial::{Ground, Who};
+use crate::common::trial::{Ground, Who};
 use pathwalk_hostfs::mountinfo;
 use pathwalk_tests::skipped;
 

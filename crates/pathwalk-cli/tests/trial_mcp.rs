@@ -1,9 +1,7 @@
 //! Tests of `pathwalk try --mcp`: the protocol as agents speak it.
 
-mod common;
-
-use common::server::Server;
-use common::trial::{Ground, Who};
+use crate::common::server::Server;
+use crate::common::trial::{Ground, Who};
 use serde_json::{Value, json};
 
 /// Runs a test as each user, with a server that has been greeted.

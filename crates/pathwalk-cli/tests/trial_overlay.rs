@@ -1,13 +1,11 @@
 //! `pathwalk try` with the kernel's overlayfs in the place of FUSE.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::trial::{Ground, Who};
+use crate::common::trial::{Ground, Who};
 use pathwalk_tests::skipped;
 
 /// Runs a test as each user on overlayfs.

@@ -1,7 +1,5 @@
 //! Tests of `pathwalk try --server` as programs use it.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -9,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::server::Server;
-use common::trial::{Ground, Who};
+use crate::common::server::Server;
+use crate::common::trial::{Ground, Who};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -1,14 +1,12 @@
 //! Tests of `pathwalk try` on a terminal: job control of shells around it and in it, signals, and
 //! programs that take the whole screen.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::pty::Pty;
-use common::trial::{Ground, Who};
+use crate::common::pty::Pty;
+use crate::common::trial::{Ground, Who};
 use pathwalk_tests::skipped;
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -1,15 +1,13 @@
 //! Tests of `pathwalk umount`, as its users run it. They are skipped where mounting is not
 //! possible.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Output;
 
-use common::mounts::{Point, Served};
-use common::{pathwalk, refused};
+use crate::common::mounts::{Point, Served};
+use crate::common::{pathwalk, refused};
 use rustix::process::Signal;
 
 fn umount(point: &Point, options: &[&str]) -> Output {

@@ -1,12 +1,10 @@
 //! The command `pathwalk watch`, as its users run it.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use common::pathwalk;
+use crate::common::pathwalk;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

@@ -1,12 +1,10 @@
 //! Changes of attributes that the kernel does not see, or for which it has no words.
 
-mod common;
-
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::time::Duration;
 
-use common::Case;
+use crate::common::Case;
 use pathwalk_fuse::CacheTimes;
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 

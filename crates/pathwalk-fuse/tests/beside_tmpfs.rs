@@ -1,14 +1,12 @@
 //! Calls on data and attributes that few programs make, on a mounted tree in memory and on a tmpfs:
 //! all answers are equal.
 
-mod common;
-
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::Case;
+use crate::common::Case;
 use pathwalk::{Credentials, Vfs};
 use pathwalk_fuse::Opens;
 use pathwalk_memfs::MemFs;

@@ -1,13 +1,11 @@
 //! Tests of a tree in which one node is reached through several mounts: each mount decides about
 //! what is done through it, and what is changed through one is seen through the others.
 
-mod common;
-
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use common::{Case, names, until};
+use crate::common::{Case, names, until};
 use pathwalk::{At, AtFlags, Context, Credentials, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion, Vfs};
 use pathwalk_memfs::MemFs;
 

@@ -1,12 +1,10 @@
 //! Tests of a mount on which the kernel writes data later ([`Writes::Back`]).
 
-mod common;
-
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
-use common::Case;
+use crate::common::Case;
 use pathwalk::{Credentials, Vfs};
 use pathwalk_fuse::{Opens, Writes};
 use pathwalk_memfs::MemFs;

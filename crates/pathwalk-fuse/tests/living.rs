@@ -1,15 +1,13 @@
 //! Tests of a host directory that others change, and of which the kernel keeps for good what is
 //! watched. Branches of one have the same promises.
 
-mod common;
-
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Case, names, until};
+use crate::common::{Case, names, until};
 use pathwalk::{Context, Credentials, Vfs};
 use pathwalk_branch::Branches;
 use pathwalk_fuse::{CacheTimes, Opens, Reported};

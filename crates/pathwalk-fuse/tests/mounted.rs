@@ -1,14 +1,12 @@
 //! Tests of a mounted tree through the calls that any program makes.
 
-mod common;
-
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use common::{Case, names, until};
+use crate::common::{Case, names, until};
 use pathwalk::{Credentials, Vfs};
 use pathwalk_fuse::{CacheTimes, Opens, Options, mount};
 use pathwalk_memfs::MemFs;

@@ -1,14 +1,12 @@
 //! Tests of answers that are under way while others change what they are about. The kernel keeps
 //! what it was told for ever.
 
-mod common;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 
-use common::{Case, names, until};
+use crate::common::{Case, names, until};
 use pathwalk::{
     Attributes, Credentials, Directory, Entry, Errno, FIRST_COOKIE, FileSystem, FileType, Freshness, Name, Node, NodeKey,
     Notifier, OpenFile, OpenFor, Vfs,

@@ -1,11 +1,9 @@
 //! Tests of the bound on what the kernel holds.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Case, until};
+use crate::common::{Case, until};
 use pathwalk::{Credentials, Vfs};
 use pathwalk_memfs::MemFs;
 use pathwalk_synthfs::{Shape, SynthFs};

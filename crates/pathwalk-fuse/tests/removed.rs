@@ -1,11 +1,9 @@
 //! What was removed through a mount takes no space once the kernel has forgotten it.
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 
-use common::{Case, until};
+use crate::common::{Case, until};
 use pathwalk::{Credentials, Vfs};
 use pathwalk_fuse::CacheTimes;
 use pathwalk_hostfs::{Coherence, HostFs};

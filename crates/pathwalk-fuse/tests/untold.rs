@@ -1,7 +1,5 @@
 //! Tests of trees whose files and directories the kernel opens without a message.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use common::{Case, names, until};
+use crate::common::{Case, names, until};
 use pathwalk::{Context, Credentials, InodeFlags, Vfs};
 use pathwalk_fuse::{ExtendedAttributes, Opens};
 use pathwalk_hostfs::{Coherence, HostFs};

@@ -1,7 +1,5 @@
 //! Tests that permissions by access control lists are those of the kernel.
 
-mod common;
-
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -16,7 +14,7 @@ use pathwalk_memfs::MemFs;
 use pathwalk_tests::skipped;
 use rustix::fs::AtFlags;
 
-use common::{Who, as_user, host_access, place, set_list, walk, wants};
+use crate::common::{Who, as_user, host_access, place, set_list, walk, wants};
 
 const OWNER: u32 = 41_000;
 const OWNING_GROUP: u32 = 42_000;

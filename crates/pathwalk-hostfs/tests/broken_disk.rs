@@ -4,8 +4,6 @@
 //! The disk is an image that is cut off behind its first group of blocks. It cannot grow again,
 //! since the tmpfs that it lies on is full.
 
-mod common;
-
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -14,7 +12,7 @@ use std::time::Duration;
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs};
 
-use common::{attempt, mount_tmpfs, unmount_all, with_own_mounts};
+use crate::common::{attempt, mount_tmpfs, unmount_all, unmount_unused, with_own_mounts};
 
 /// The bytes of a group: as many blocks of 1024 bytes as one of them has bits.
 const GROUP: u64 = 8 << 20;
@@ -54,7 +52,7 @@ impl Disk {
             fs::create_dir_all(dir.join("sub")).unwrap();
             fs::write(dir.join("file"), "file").unwrap();
         }
-        attempt("umount", &[], &disk.at)?;
+        unmount_unused(&disk.at)?;
         disk.mount()?;
         Ok(disk)
     }
@@ -86,7 +84,8 @@ impl Disk {
             at += count as u64;
         }
         body();
-        drop(ballast);
+        // A child of another test may have it open.
+        ballast.set_len(0).unwrap();
         fs::remove_file(&self.ballast).unwrap();
         image.write_all_at(&rest, GROUP).unwrap();
     }
@@ -120,9 +119,9 @@ fn refused(context: &Context, far: &str) -> Vec<Result<(), Errno>> {
 
 /// Asserts that the engine sees what the host has.
 fn assert_same(context: &Context, disk: &Disk, far: &[String]) {
-    common::assert_same(&disk.at.join("near"), &context.lstat("/near").unwrap());
+    crate::common::assert_same(&disk.at.join("near"), &context.lstat("/near").unwrap());
     for name in far.iter().flat_map(|far| ["", "/file", "/sub"].map(|end| format!("{far}{end}"))) {
-        common::assert_same(&disk.at.join(&name[1..]), &context.lstat(&name).unwrap());
+        crate::common::assert_same(&disk.at.join(&name[1..]), &context.lstat(&name).unwrap());
     }
     for far in far {
         assert_eq!(context.read(format!("{far}/file")).unwrap(), b"file");
@@ -181,11 +180,11 @@ fn data_that_is_not_on_the_disk_is_eio_until_it_is() {
         assert_eq!((file.read_at(&mut buffer, LONG - 100), buffer), (Ok(100), [7; 100]));
         assert_eq!(file.write_at(&[9; 4096], LONG - 8192), Ok(4096));
         file.sync_all().unwrap();
-        common::assert_same(&disk.at.join("long"), &context.lstat("/long").unwrap());
+        crate::common::assert_same(&disk.at.join("long"), &context.lstat("/long").unwrap());
         let size = host.metadata().unwrap().size();
         assert_eq!(size, LONG);
         drop((file, host, context));
-        attempt("umount", &[], &disk.at)?;
+        unmount_unused(&disk.at)?;
         disk.mount()?;
         let stored = fs::read(disk.at.join("long")).unwrap();
         assert!(stored[(LONG - 8192) as usize..][..4096].iter().all(|byte| *byte == 9), "it was stored");

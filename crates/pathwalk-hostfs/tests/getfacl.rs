@@ -1,8 +1,6 @@
 //! A tree that the host's `setfacl` makes and one that the engine makes by the same steps: their
 //! lists are the same, in the text of `getfacl`.
 
-mod common;
-
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +10,7 @@ use pathwalk::{Access, Context, Credentials, Errno, OpenFlags, OpenHow, Vfs};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::skipped;
 
-use common::{attempt, set_list, walk};
+use crate::common::{attempt, set_list, walk};
 
 const NAMED: u32 = 41_001;
 

@@ -1,8 +1,6 @@
 //! Tests of file handles: they lead to their nodes after a restart, wherever these are by then, and
 //! to nothing outside of the root.
 
-mod common;
-
 use std::error::Error;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,10 +10,10 @@ use std::process::Command;
 use pathwalk::{Context, Credentials, Errno, FileHandle, FileType, HandleFlags, OpenFlags, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs};
 use pathwalk_tests::skipped;
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::thread::UnshareFlags;
 
-use common::{apart, attempt};
+use crate::common::{apart, attempt, unmount_unused};
 
 type Test = Result<(), Box<dyn Error>>;
 
@@ -204,7 +202,7 @@ fn a_node_is_gone_while_its_number_is_given_to_another() -> Test {
 
 #[test]
 fn nothing_outside_of_the_root_is_reached() -> Test {
-    let (dir, root, outside) = common::root_and_outside();
+    let (dir, root, outside) = crate::common::root_and_outside();
     if !may_open("nothing_outside_of_the_root_is_reached", &root) {
         return Ok(());
     }
@@ -273,7 +271,7 @@ fn handles_survive_a_mount_of_the_file_system() {
         assert_eq!(connectable.each_ref().map(|handle| handle.kind() >> 16), [3, 1, 1, 3]);
         drop(before);
         let again = |part_of: Option<&str>| {
-            unmount(&at, UnmountFlags::empty()).unwrap();
+            unmount_unused(&at).unwrap();
             mounted().unwrap();
             fresh(&part_of.map_or(at.clone(), |path| at.join(path)))
         };
@@ -312,8 +310,8 @@ fn handles_survive_a_mount_of_the_file_system() {
         assert_eq!(text(&bound, &plain[2]), Err(Errno::ESTALE), "a bind mount shows a part");
         assert_eq!(path(&bound, &connectable[1]), Ok("/b/file".into()));
         drop(bound);
-        unmount(&part, UnmountFlags::empty()).unwrap();
-        unmount(&at, UnmountFlags::empty()).unwrap();
+        unmount_unused(&part).unwrap();
+        unmount_unused(&at).unwrap();
         Ok(())
     });
 }
@@ -343,7 +341,7 @@ fn other_mounts_have_identities_alone() {
             assert_eq!(found.map(drop), Err(Errno::ESTALE), "another file has its path");
         }
         drop((context, before));
-        unmount(dir.path().join("m"), UnmountFlags::empty()).unwrap();
+        unmount_unused(&dir.path().join("m")).unwrap();
         assert_eq!(path(&fresh(dir.path()), &covered), Ok("/m/covered".into()));
         Ok(())
     });

@@ -1,8 +1,6 @@
 //! Tests that mounts below the root are crossed, and that the flags of its own mount apply to each
 //! node, as in the kernel.
 
-mod common;
-
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -15,7 +13,7 @@ use rustix::fs::AtFlags as HostAtFlags;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::thread::UnshareFlags;
 
-use common::{Who, apart, as_user, attempt, host_access, place, root_and_outside, walk, wants};
+use crate::common::{Who, apart, as_user, attempt, host_access, place, root_and_outside, walk, wants};
 
 const OWNER: u32 = 41_000;
 const GROUP: u32 = 42_000;

@@ -1,7 +1,5 @@
 //! Tests that attributes and link bodies are the host's, field by field.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +11,7 @@ use pathwalk::{AclState, Context, Errno};
 use pathwalk_tests::skipped;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use common::{assert_same, host, walk};
+use crate::common::{assert_same, host, walk};
 
 /// Makes one node of every kind, and names of every sort.
 fn build(root: &Path) {

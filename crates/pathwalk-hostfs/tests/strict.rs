@@ -1,13 +1,11 @@
 //! The mode `Strict`: what another process has changed is seen by each operation that begins
 //! afterwards, whatever was cached, and by every face alike.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use common::{apart, on_ext4, on_tmpfs};
+use crate::common::{apart, on_ext4, on_tmpfs};
 use pathwalk::{At, AtFlags, Context, Credentials, Errno, FileType, OpenFlags, RenameFlags, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};

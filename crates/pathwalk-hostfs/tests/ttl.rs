@@ -3,15 +3,13 @@
 //!
 //! Ages are compared with what the passes themselves took, so a slow machine fails no test.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::on_tmpfs;
+use crate::common::on_tmpfs;
 use pathwalk::{Context, Credentials, Errno, OpenFlags, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs};
 

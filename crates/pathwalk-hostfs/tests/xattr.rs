@@ -1,7 +1,5 @@
 //! Extended attributes of the host, as this process may read them.
 
-mod common;
-
 use std::path::Path;
 
 use pathwalk::permission::{Acl, AclKind};
@@ -9,7 +7,7 @@ use pathwalk::{AtFlags, Errno, XattrFlags};
 use pathwalk_tests::skipped;
 use rustix::fs::{self, XattrFlags as HostFlags};
 
-use common::walk;
+use crate::common::walk;
 
 /// Makes a file and a directory with attributes, and a link. The error is the reason why there can
 /// be none here.

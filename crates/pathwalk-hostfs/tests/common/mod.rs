@@ -5,6 +5,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use pathwalk::{Access, Attributes, Context, Credentials, Errno, Timestamp, Vfs};
 use pathwalk_hostfs::{Coherence, HostFs};
@@ -31,6 +32,20 @@ pub(crate) fn attempt(program: &str, arguments: &[&str], last: &Path) -> Result<
     let said = String::from_utf8_lossy(&output.stderr);
     let failed = || format!("{program} {}: {}", arguments.join(" "), said.trim().replace('\n', "; "));
     output.status.success().then_some(()).ok_or_else(failed)
+}
+
+/// Unmounts what nothing uses. A child of another test has all open files of this process until
+/// it executes its program; that is waited for.
+pub(crate) fn unmount_unused(at: &Path) -> Result<(), String> {
+    let begun = Instant::now();
+    loop {
+        match unmount(at, UnmountFlags::empty()) {
+            Err(rustix::io::Errno::BUSY) if begun.elapsed() < Duration::from_secs(30) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            other => return other.map_err(|errno| format!("{} cannot be unmounted ({errno})", at.display())),
+        }
+    }
 }
 
 /// Changes the ACL of `path` as `setfacl` (of the package acl) does.
