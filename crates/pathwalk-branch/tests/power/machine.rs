@@ -17,6 +17,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub(crate) const ALL: [Kind; 3] = [Kind::Ext4, Kind::Xfs, Kind::Btrfs];
+
     fn name(self) -> &'static str {
         match self {
             Kind::Ext4 => "ext4",

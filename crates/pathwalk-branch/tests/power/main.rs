@@ -2,13 +2,14 @@
 //! note each write. The store is on the disk of the base, or on one of its own.
 //!
 //! `PATHWALK_BRANCH_CUTS` is the number of random commits, in each of which the power is lost after
-//! each write. Without it, there is one, and many writes are left out. It takes root, loop devices
-//! and FUSE.
+//! each write. Without it, there is one, and many writes are left out. So it is for the test of the
+//! file systems alone. It takes root, loop devices and FUSE.
 
 #[path = "../common/mod.rs"]
 mod common;
 mod disk;
 mod machine;
+mod plain;
 mod shared;
 
 use std::fs::{self, File};
@@ -258,24 +259,44 @@ fn loss(random: &mut Rng) -> Loss {
     [Loss::All, Loss::Some, Loss::Some, Loss::Nothing][random.usize(..4)]
 }
 
-#[test]
-fn a_commit_in_which_the_power_is_lost_is_whole_or_not_there() {
-    let what = "losses of power in commits";
-    let disks = match Disks::mounted() {
-        Ok(disks) => disks,
-        Err(error) => return skipped(what, &error.to_string()),
-    };
+/// Returns the disks, a generator that starts with a seed that is told, and how many rounds there
+/// are, with how many losses in each.
+fn set_up(what: &str) -> Option<(Disks, u64, Rng, usize, usize)> {
+    let disks = Disks::mounted().inspect_err(|error| skipped(what, &error.to_string())).ok()?;
     let seed = std::env::var("PATHWALK_BRANCH_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
-    println!("seed {seed}");
-    let mut random = Rng::with_seed(seed);
+    println!("{what}: seed {seed}");
     let (rounds, checks) = match std::env::var("PATHWALK_BRANCH_CUTS") {
         Ok(rounds) => (rounds.parse().expect("it is a number"), usize::MAX),
         Err(_) => (1, 40),
     };
+    Some((disks, seed, Rng::with_seed(seed), rounds, checks))
+}
+
+#[test]
+fn the_kernels_file_systems_keep_what_was_synced() {
+    let what = "losses of power beside no commit";
+    let Some((disks, _, mut random, rounds, checks)) = set_up(what) else { return };
+    let mut losses = 0;
+    for round in 0..rounds {
+        for kind in Kind::ALL {
+            match plain::round(&disks, kind, checks, &mut random) {
+                Ok(more) => losses += more,
+                Err(why) if round == 0 => return skipped(what, &why),
+                Err(why) => panic!("round {round}: {why}"),
+            }
+        }
+        println!("{what}: round {round}, {losses} losses");
+    }
+}
+
+#[test]
+fn a_commit_in_which_the_power_is_lost_is_whole_or_not_there() {
+    let what = "losses of power in commits";
+    let Some((disks, seed, mut random, rounds, checks)) = set_up(what) else { return };
     let (mut found, first) = (Found::default(), random.usize(..3));
     for round in 0..rounds {
         // Each file system has as many.
-        let kind = [Kind::Ext4, Kind::Xfs, Kind::Btrfs][(first + round) % 3];
+        let kind = Kind::ALL[(first + round) % 3];
         let way = Way::random(&mut random, kind);
         let happened = match happen(&disks, way, &mut random) {
             Ok(happened) => happened,
