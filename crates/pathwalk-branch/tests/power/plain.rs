@@ -126,8 +126,8 @@ fn check(disks: &Disks, kind: Kind, happened: &Happened, writes: usize, contents
     }
 }
 
-/// Runs a history on a file system, and checks what a loss of power leaves after each of its writes.
-/// The reason, where there are no such disks.
+/// Runs a history on a file system, and checks what a loss of power leaves after each of its
+/// writes. Returns the number of losses, or the reason for which there are no such disks.
 pub(crate) fn round(disks: &Disks, kind: Kind, checks: usize, random: &mut Rng) -> Result<usize, String> {
     let happened = happen(disks, kind, random)?;
     let (mut during, all) = (During::new(vec![happened.begin.clone()]), happened.history.len() + 1);
