@@ -75,3 +75,45 @@ impl LateWrites {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pathwalk::{At, AtFlags, Context, Credentials, SetTime, Vfs};
+    use pathwalk_memfs::MemFs;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp { seconds, nanoseconds: 0 }
+    }
+
+    fn set(context: &Context, mtime: Timestamp) -> Result<(), Errno> {
+        context.utimensat(At::Cwd, "/file", SetTime::Keep, SetTime::To(mtime), AtFlags::empty())
+    }
+
+    #[test]
+    fn the_time_is_the_one_that_was_told_last() {
+        let context = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+        context.write("/file", "data").unwrap();
+        set(&context, at(1)).unwrap();
+        let node = context.lookup("/file").unwrap();
+        let (late, write) = (LateWrites::default(), || context.write("/file", "late").map_err(|error| error.errno()));
+        let mtime = || node.attributes().unwrap().mtime;
+
+        late.write((1, &node), write, |mtime| set(&context, mtime)).unwrap();
+        assert_eq!(mtime(), at(1), "nothing was told");
+
+        let told_meanwhile = || {
+            late.write((1, &node), write, |mtime| set(&context, mtime))?;
+            late.tell((1, &node), || set(&context, at(2)))?;
+            write()
+        };
+        late.write((1, &node), told_meanwhile, |mtime| set(&context, mtime)).unwrap();
+        assert_eq!(mtime(), at(2));
+
+        late.tell((1, &node), || set(&context, at(3))).unwrap();
+        late.write((1, &node), write, |mtime| set(&context, mtime)).unwrap();
+        assert_eq!(mtime(), at(3));
+        assert!(late.0.lock().is_empty());
+    }
+}
