@@ -23,8 +23,8 @@ use std::fmt;
 
 use pathwalk::{Errno, Name, NodeKey};
 
-use crate::branch::Inner;
-use crate::diff::{Aspects, Group, Groups, Moves};
+use crate::branch::{Inner, Shared};
+use crate::diff::{Aspects, Group, Groups, Moves, Paths};
 use crate::rows::{Row, Tag};
 use crate::tree::{Key, Tree};
 use resolution::Resolution;
@@ -124,6 +124,7 @@ fn sorted(found: impl IntoIterator<Item = Found>) -> Vec<Conflict> {
 /// One side of a commit, compared with what both had in common.
 struct Side<'a> {
     tree: &'a Tree<Row>,
+    paths: Paths<'a>,
     groups: Groups,
     moves: Moves,
     /// Whether files lost links with directories of the base, of whose names there are no rows.
@@ -131,7 +132,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(common: &Tree<Row>, tree: &'a Tree<Row>) -> Side<'a> {
+    fn new(shared: &'a Shared, common: &Tree<Row>, tree: &'a Tree<Row>) -> Side<'a> {
         let groups = Groups::between(common, tree);
         let moves = Moves::of(&groups, common, tree);
         let mut by_names: BTreeMap<u64, i64> = BTreeMap::new();
@@ -143,7 +144,7 @@ impl<'a> Side<'a> {
             Some(by != by_names.get(&number).copied().unwrap_or_default())
         };
         let has_lost_links = groups.iter().any(|of| lost(of) == Some(true));
-        Side { tree, groups, moves, has_lost_links }
+        Side { tree, paths: Paths::new(shared, tree), groups, moves, has_lost_links }
     }
 }
 
@@ -203,7 +204,7 @@ fn settle_from(
 ) -> Result<Result<Settled, Vec<Conflict>>, Errno> {
     loop {
         let now = three.clone();
-        let (ours, theirs) = (Side::new(&now.common, &now.ours), Side::new(&now.common, &now.theirs));
+        let [ours, theirs] = [&now.ours, &now.theirs].map(|tree| Side::new(&onto.shared, &now.common, tree));
         let mut found = checks::conflicts(&onto.shared, &now.common, &ours, &theirs);
         if found.is_empty() {
             let (from, to) = match side {

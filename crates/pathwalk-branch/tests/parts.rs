@@ -125,6 +125,34 @@ fn a_removed_directory_goes_without_the_file_that_had_another_name_in_it() {
 }
 
 #[test]
+fn a_removed_directory_goes_without_the_new_file_that_had_a_name_in_it() {
+    let fill = |base: &Context| {
+        base.mkdir("/dir", 0o755).unwrap();
+        base.write("/dir/file", "text").unwrap();
+    };
+    for parent in [None, Some("parent")] {
+        for ground in Ground::each(fill) {
+            _ = parent.map(|parent| ground.fork(None, parent));
+            let work = ground.fork(parent, "work");
+            work.write("/new", "new").unwrap();
+            work.link("/new", "/dir/second").unwrap();
+            work.remove_dir_all("/dir").unwrap();
+            drop(work);
+            commit(&ground, &["/dir"]).unwrap();
+            assert_eq!(
+                (names(&ground.again("work"), "/"), paths(&ground, "work")),
+                (vec!["new".to_owned()], vec!["/new".to_owned()]),
+                "{}",
+                ground.name
+            );
+            ground.branches.commit("work").unwrap();
+            let onto = parent.map_or_else(|| ground.base.clone(), |parent| ground.again(parent));
+            assert_eq!((names(&onto, "/"), onto.stat("/new").unwrap().nlink), (vec!["new".to_owned()], 1), "{}", ground.name);
+        }
+    }
+}
+
+#[test]
 fn a_name_that_was_given_anew_goes_with_the_node_that_had_it() {
     let fill = |base: &Context| ["/a", "/b"].iter().for_each(|path| base.mkdir(path, 0o755).unwrap());
     for ground in Ground::each(fill) {

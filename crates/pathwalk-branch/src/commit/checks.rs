@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{At, ConflictKind, Found, Side};
 use crate::base::Base;
 use crate::branch::{Shared, place, record};
-use crate::diff::{Aspects, Paths, aspects, before, extras, old_way, path_at};
+use crate::diff::{Aspects, aspects, before, extras, old_way, path_at};
 use crate::extents::Extents;
 use crate::rows::{Record, Row, What};
 use crate::tree::Tree;
@@ -13,13 +13,12 @@ use crate::tree::Tree;
 /// Returns all conflicts, in no order.
 pub(super) fn conflicts(shared: &Shared, common: &Tree<Row>, ours: &Side<'_>, theirs: &Side<'_>) -> Vec<Found> {
     let (base, root) = (&shared.base, shared.root);
-    let (our_paths, their_paths) = (Paths::new(shared, ours.tree), Paths::new(shared, theirs.tree));
     let mut found = Vec::new();
-    let path = |side: &Side<'_>, paths: &Paths<'_>, number| {
-        paths.of(number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
+    let path = |side: &Side<'_>, number| {
+        side.paths.of(number).or_else(|| old_path(common, side, root, number)).unwrap_or_else(|| b"/"[..].into())
     };
     for (number, group) in ours.groups.iter().filter(|(_, group)| group.is_change()) {
-        let mut add = |kind| found.push(Found::new(path(ours, &our_paths, number), kind, At::Node(number)));
+        let mut add = |kind| found.push(Found::new(path(ours, number), kind, At::Node(number)));
         if !ours.moves.is_removed(number) && lies_in_removed(common, ours, theirs, number) {
             add(ConflictKind::RemovedInParent);
             continue;
@@ -55,7 +54,7 @@ pub(super) fn conflicts(shared: &Shared, common: &Tree<Row>, ours: &Side<'_>, th
     }
     for (number, _) in theirs.groups.iter().filter(|(_, group)| group.is_change()) {
         if !theirs.moves.is_removed(number) && lies_in_removed(common, theirs, ours, number) {
-            let path = path(theirs, &their_paths, number);
+            let path = path(theirs, number);
             found.push(Found::new(path, ConflictKind::RemovedInBranch, At::Node(number)));
         }
     }
@@ -100,8 +99,9 @@ pub(super) fn lies_in_removed(common: &Tree<Row>, side: &Side<'_>, other: &Side<
         if other.moves.is_removed(above) {
             return true;
         }
-        match place(side.tree, above) {
-            Some(place) => above = place.dir,
+        // The name that a file got last may be gone.
+        match side.paths.place_of(above) {
+            Some((dir, _)) => above = dir,
             None => break,
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::names::{DEEPEST, path_at};
 use crate::branch::{Shared, place, record};
 use crate::rows::{self, Names, Row, Tag};
-use crate::tree::Tree;
+use crate::tree::{Key, Tree};
 
 /// A directory, and a name in it.
 pub(crate) type At<'a> = (u64, &'a [u8]);
@@ -27,9 +27,9 @@ enum Leads {
 pub(crate) struct Paths<'a> {
     shared: &'a Shared,
     tree: &'a Tree<Row>,
-    /// The names of which the tree has rows, by nodes. They are collected for the first node that
-    /// lost the noted one.
-    named: OnceCell<BTreeMap<u64, Vec<At<'a>>>>,
+    /// The keys of the names of which the tree has rows, by nodes. They are collected for the first
+    /// node that lost the noted one.
+    named: OnceCell<BTreeMap<u64, Vec<Key>>>,
 }
 
 impl<'a> Paths<'a> {
@@ -56,7 +56,7 @@ impl<'a> Paths<'a> {
         // A directory has one name.
         noted
             .filter(|at| is_directory || is_sure(at))
-            .or_else(|| self.named(number).iter().copied().find(|at| self.is_name(*at, number)))
+            .or_else(|| self.named(number).find(|at| self.is_name(*at, number)))
             .or_else(|| found.filter(|at| self.is_name(*at, number)))
             .or_else(|| noted.filter(|at| self.is_name(*at, number)))
     }
@@ -96,18 +96,22 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns the names of a node of which the tree has rows.
-    fn named(&self, number: u64) -> &[At<'a>] {
+    fn named(&self, number: u64) -> impl Iterator<Item = At<'a>> {
         let all = self.named.get_or_init(|| {
-            let mut all: BTreeMap<u64, Vec<At<'a>>> = BTreeMap::new();
+            let mut all: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
             for (key, row) in self.tree.range(&[]) {
-                if let (Row::Entry(entry), Some((dir, Tag::Entry, rest))) = (row, rows::parts(key))
-                    && let (Some(target), Some((_, name))) = (entry.target, rows::hash_and_name(rest))
+                if let (Row::Entry(entry), Some((_, Tag::Entry, _))) = (row, rows::parts(key))
+                    && let Some(target) = entry.target
                 {
-                    all.entry(target.number).or_default().push((dir, name));
+                    all.entry(target.number).or_default().push(key.clone());
                 }
             }
             all
         });
-        all.get(&number).map_or(&[], Vec::as_slice)
+        let keys = all.get(&number).into_iter().flatten();
+        keys.filter_map(|key| {
+            let (dir, _, rest) = rows::parts(self.tree.range(key).next()?.0)?;
+            Some((dir, rows::hash_and_name(rest)?.1))
+        })
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn take_back(
 ) -> Result<Taken, Errno> {
     let before = Three { common: common.clone(), ours: ours.clone(), theirs: common.clone(), over: Over::Parent };
     let mut three = before.clone();
-    let (one, other) = (Side::new(&before.common, &before.ours), Side::new(&before.common, &before.theirs));
+    let [one, other] = [&before.ours, &before.theirs].map(|tree| Side::new(&onto.shared, &before.common, tree));
     let paths = paths(onto, &before, &one);
     let names = Names::new(onto, &one, &other);
     let mut answers = Answers { onto, before: &before, three: &mut three, ours: &one, theirs: &other, names };
