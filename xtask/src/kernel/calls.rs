@@ -184,7 +184,8 @@ impl Stage<'_> {
         }
         let as_root = actor.may_look_as_root() && !settings.contains(Settings::OBSERVE_AS_ACTOR);
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
-        let look = |slot, path: &[u8]| look(self.at(slot), path, flags).map_err(errno);
+        let look =
+            |slot, path: &[u8]| super::sure_of_links(&Err(Errno::ELOOP), || look(self.at(slot), path, flags).map_err(errno));
         let look = || places.into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect();
         if as_root { looking_as_root(actor, look) } else { look() }
     }
