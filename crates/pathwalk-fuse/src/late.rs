@@ -24,6 +24,13 @@ type Time = Arc<Mutex<Option<Timestamp>>>;
 #[derive(Default)]
 pub(crate) struct LateWrites(Mutex<HashMap<u64, Time, RandomState>>);
 
+/// A use of a node's time. The last one to end removes the node.
+struct Use<'a> {
+    writes: &'a LateWrites,
+    number: u64,
+    time: Time,
+}
+
 impl LateWrites {
     /// Writes late data to a node, and sets its time to what it was, or to what the kernel told
     /// meanwhile. Where it may not be set, it is the time of the write.
@@ -33,45 +40,45 @@ impl LateWrites {
         write: impl FnOnce() -> Result<T, Errno>,
         set: impl FnOnce(Timestamp) -> Result<(), Errno>,
     ) -> Result<T, Errno> {
-        let time = Arc::clone(self.0.lock().entry(number).or_default());
-        let asked = (|| {
-            let mut time = time.lock();
+        let used = self.used(number);
+        {
+            let mut time = used.time.lock();
             if time.is_none() {
                 *time = Some(node.attributes()?.mtime);
             }
-            Ok(())
-        })();
-        let written = asked.and_then(|()| write());
-        if let Some(told) = *time.lock() {
+        }
+        let written = write();
+        if let Some(told) = *used.time.lock() {
             let _ = set(told);
         }
-        self.end(number, time);
         written
     }
 
     /// Sets the times of a node, which the kernel tells. A late write that is under way leaves
     /// them.
     pub(crate) fn tell(&self, (number, node): (u64, &Handle), set: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-        let time = Arc::clone(self.0.lock().entry(number).or_default());
-        let told = (|| {
-            let mut time = time.lock();
-            set()?;
-            // A write that waits for the lock has not asked yet.
-            if time.is_some() {
-                *time = Some(node.attributes()?.mtime);
-            }
-            Ok(())
-        })();
-        self.end(number, time);
-        told
+        let used = self.used(number);
+        let mut time = used.time.lock();
+        set()?;
+        // A write that waits for the lock has not asked yet.
+        if time.is_some() {
+            *time = Some(node.attributes()?.mtime);
+        }
+        Ok(())
     }
 
-    /// Removes a node to which nothing else writes.
-    fn end(&self, number: u64, time: Time) {
-        let mut all = self.0.lock();
-        drop(time);
-        if all.get(&number).is_some_and(|time| Arc::strong_count(time) == 1) {
-            all.remove(&number);
+    fn used(&self, number: u64) -> Use<'_> {
+        let time = Arc::clone(self.0.lock().entry(number).or_default());
+        Use { writes: self, number, time }
+    }
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        let mut all = self.writes.0.lock();
+        // The map's, and this one. Another use begins under the lock of the map.
+        if Arc::strong_count(&self.time) == 2 {
+            all.remove(&self.number);
         }
     }
 }

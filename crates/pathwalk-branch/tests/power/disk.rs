@@ -189,6 +189,13 @@ pub(crate) enum Loss {
     Nothing,
 }
 
+/// Returns disks after a history, which is taken out: all of it was synced.
+pub(crate) fn synced(begin: Vec<Content>, history: &History) -> Vec<Content> {
+    let mut during = During::new(begin);
+    std::mem::take(&mut *history.lock()).iter().for_each(|event| during.go_on(event));
+    during.cut(Loss::Nothing, &mut Rng::new())
+}
+
 /// Disks during a history: what is on them for good, and what was written since the last flush.
 pub(crate) struct During {
     contents: Vec<Content>,

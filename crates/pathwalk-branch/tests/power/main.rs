@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use common::root_on;
 use common::trees::{Copied, change_more, differences, look};
-use disk::{Content, Disks, Done, During, Loss};
+use disk::{Content, Disks, Done, During, Loss, synced};
 use fastrand::Rng;
 use machine::{Kind, Machine};
 use pathwalk::{Context, FileType, OpenFlags};
@@ -147,9 +147,7 @@ fn happen(disks: &Disks, way: Way, random: &mut Rng) -> Result<Happened, String>
     drop(work);
     base.syncfs("/").unwrap();
     // All of it is on the disks.
-    let mut synced = During::new(begin);
-    std::mem::take(&mut *on.machine.history.lock()).iter().for_each(|event| synced.go_on(event));
-    let begin = synced.cut(Loss::Nothing, random);
+    let begin = synced(begin, &on.machine.history);
     let (is_over, seed, other) = (AtomicBool::new(false), random.u64(..), on.machine.mounted(0).join("other"));
     let writes = || on.machine.history.lock().len();
     let (committed, again) = std::thread::scope(|scope| {
@@ -259,6 +257,29 @@ fn loss(random: &mut Rng) -> Loss {
     [Loss::All, Loss::Some, Loss::Some, Loss::Nothing][random.usize(..4)]
 }
 
+/// Loses the power after each write of a history, or after some `checks` of them, and passes the
+/// number of writes and what is left to `check`. What is `told` says where one has failed.
+fn each_loss(
+    (begin, history): (Vec<Content>, &[(usize, Done)]),
+    checks: usize,
+    random: &mut Rng,
+    told: &str,
+    mut check: impl FnMut(usize, Vec<Content>, &mut Rng),
+) {
+    let (mut during, all) = (During::new(begin), history.len() + 1);
+    for writes in 0..all {
+        if writes > 0 {
+            during.go_on(&history[writes - 1]);
+        }
+        if random.usize(..all) < checks {
+            let loss = loss(random);
+            let contents = during.cut(loss, random);
+            let _told = Told(format!("{told}: {loss:?} lost after {writes} of {}", history.len()));
+            check(writes, contents, random);
+        }
+    }
+}
+
 /// Returns the disks, a generator that starts with a seed that is told, and how many rounds there
 /// are, with how many losses in each.
 fn set_up(what: &str) -> Option<(Disks, u64, Rng, usize, usize)> {
@@ -303,20 +324,10 @@ fn a_commit_in_which_the_power_is_lost_is_whole_or_not_there() {
             Err(why) if round == 0 => return skipped(what, &why),
             Err(why) => panic!("round {round}: {why}"),
         };
-        let (mut during, all) = (During::new(happened.begin.clone()), happened.history.len() + 1);
-        for writes in 0..all {
-            if writes > 0 {
-                during.go_on(&happened.history[writes - 1]);
-            }
-            if random.usize(..all) < checks {
-                let loss = loss(&mut random);
-                let contents = during.cut(loss, &mut random);
-                let told = Told(format!("seed {seed}, round {round}, {way:?}: {loss:?} lost after {writes} of {}", all - 1));
-                check(&disks, (way, &happened), (writes, contents), &mut random, &mut found);
-                drop(told);
-            }
-        }
-        println!("round {round}, {way:?}: {} writes, committed by {}", all - 1, happened.committed);
+        let told = format!("seed {seed}, round {round}, {way:?}");
+        let check = |writes, contents, random: &mut Rng| check(&disks, (way, &happened), (writes, contents), random, &mut found);
+        each_loss((happened.begin.clone(), &happened.history), checks, &mut random, &told, check);
+        println!("round {round}, {way:?}: {} writes, committed by {}", happened.history.len(), happened.committed);
     }
     println!("{found:?}");
 }

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use fastrand::Rng;
 
-use super::disk::{Content, Disks, Done, During, Loss, SECTOR};
+use super::disk::{Content, Disks, Done, SECTOR, synced};
 use super::machine::{Kind, Machine};
-use super::{Told, loss, sync_beside};
+use super::{each_loss, sync_beside};
 
 /// The pages of the file; the first one is the header.
 const PAGES: usize = 40;
@@ -90,9 +90,7 @@ fn happen(disks: &Disks, kind: Kind, random: &mut Rng) -> Result<Happened, Strin
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(directory.join("rows"))?;
         write_page(&file, 0, 0)?;
         rustix::fs::syncfs(&file)?;
-        let mut synced = During::new(vec![begin.clone()]);
-        std::mem::take(&mut *machine.history.lock()).iter().for_each(|event| synced.go_on(event));
-        let begin = synced.cut(Loss::Nothing, random).remove(0);
+        let begin = synced(vec![begin.clone()], &machine.history).remove(0);
         let (mut pages, mut steps) = ([0; PAGES], vec![After { pages: [0; PAGES], by: 0 }]);
         let (is_over, seed, other) = (AtomicBool::new(false), random.u64(..), machine.mounted(0).join("other"));
         std::thread::scope(|scope| {
@@ -113,15 +111,15 @@ fn happen(disks: &Disks, kind: Kind, random: &mut Rng) -> Result<Happened, Strin
 }
 
 /// Checks that all is there that was synced, and nothing of what was not written.
-fn check(disks: &Disks, kind: Kind, happened: &Happened, writes: usize, contents: &[Content]) {
-    let machine = Machine::start(disks, kind, contents).unwrap();
+fn check(disks: &Disks, kind: Kind, steps: &[After], (writes, contents): (usize, Vec<Content>)) {
+    let machine = Machine::start(disks, kind, &contents).unwrap();
     let file = File::open(machine.mounted(0).join("directory/rows")).unwrap();
     let (found, length) = (read_pages(&file).unwrap(), file.metadata().unwrap().len());
-    let durable = happened.steps.iter().rposition(|step| step.by <= writes).unwrap();
-    let (step, at_most) = (usize::from(found[0]), (durable + 1).min(happened.steps.len() - 1));
+    let durable = steps.iter().rposition(|step| step.by <= writes).unwrap();
+    let (step, at_most) = (usize::from(found[0]), (durable + 1).min(steps.len() - 1));
     assert!((durable..=at_most).contains(&step), "step {step} is there, and {durable} was synced; {length} bytes");
     for (page, is) in found.into_iter().enumerate() {
-        let (old, new) = (happened.steps[step].pages[page], happened.steps[at_most].pages[page]);
+        let (old, new) = (steps[step].pages[page], steps[at_most].pages[page]);
         assert!([old, new].contains(&is), "page {page} is of step {is}, and the header of step {step}");
     }
 }
@@ -129,21 +127,12 @@ fn check(disks: &Disks, kind: Kind, happened: &Happened, writes: usize, contents
 /// Runs a history on a file system, and checks what a loss of power leaves after each of its
 /// writes. Returns the number of losses, or the reason for which there are no such disks.
 pub(crate) fn round(disks: &Disks, kind: Kind, checks: usize, random: &mut Rng) -> Result<usize, String> {
-    let happened = happen(disks, kind, random)?;
-    let (mut during, all) = (During::new(vec![happened.begin.clone()]), happened.history.len() + 1);
+    let Happened { begin, history, steps } = happen(disks, kind, random)?;
     let mut losses = 0;
-    for writes in 0..all {
-        if writes > 0 {
-            during.go_on(&happened.history[writes - 1]);
-        }
-        if random.usize(..all) < checks {
-            let loss = loss(random);
-            let contents = during.cut(loss, random);
-            let told = Told(format!("{kind:?}: {loss:?} lost after {writes} of {}", all - 1));
-            check(disks, kind, &happened, writes, &contents);
-            drop(told);
-            losses += 1;
-        }
-    }
+    let check = |writes, contents, _: &mut Rng| {
+        check(disks, kind, &steps, (writes, contents));
+        losses += 1;
+    };
+    each_loss((vec![begin], &history), checks, random, &format!("{kind:?}"), check);
     Ok(losses)
 }
